@@ -97,7 +97,13 @@ BEGIN
 		END IF;
 		SELECT one.* INTO r FROM logsvc_internal.resource one WHERE one.id = u.resource_id;
 		delivery := r.content -> 'delivery';
-		EXIT WHEN delivery ->> 'kind' = 'objectStore';
+		IF delivery ->> 'kind' = 'objectStore' THEN
+			-- What the store has of a file that may no longer be read is aborted before that run fails.
+			EXIT WHEN logsvc_internal.author_reads_export(u) OR u.upload ? 'id';
+			UPDATE logsvc_internal.export_run one SET worker = -1 WHERE one.id = u.id;
+			PERFORM logsvc_internal.fail_export_upload(u.id, '', true, false);
+			CONTINUE;
+		END IF;
 		-- It is delivered in another way now.
 		UPDATE logsvc_internal.export_run one SET upload = NULL WHERE one.id = u.id;
 		PERFORM logsvc_internal.wake_exporters();
@@ -141,9 +147,10 @@ RETURN (SELECT coalesce((SELECT string_agg(substring(f.data
 				AND f.start + octet_length(f.data) > at), '')
 	FROM logsvc_internal.export_run u
 	JOIN logsvc_internal.organization o ON o.id = u.organization_id AND o.deleted_at IS NULL
-	WHERE u.id = run AND u.worker = -1);
+	WHERE u.id = run AND u.worker = -1 AND logsvc_internal.author_reads_export(u));
 COMMENT ON FUNCTION logsvc_internal.export_upload_bytes(uuid, bigint, bigint) IS
-'Bytes of the file of a run that is uploaded; NULL: there is no such run any more';
+'Bytes of the file of a run that is uploaded; NULL: there is no such run any more, or its author may '
+'no longer read it';
 
 -- Tags have none of the characters that XML writes in another way.
 CREATE OR REPLACE FUNCTION logsvc_internal.export_upload_parts(run uuid) RETURNS text
@@ -153,9 +160,11 @@ RETURN (SELECT '<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006
 				ORDER BY p.n)
 			FROM jsonb_array_elements_text(u.upload -> 'parts') WITH ORDINALITY AS p (tag, n))
 		|| '</CompleteMultipartUpload>'
-	FROM logsvc_internal.export_run u WHERE u.id = run AND u.worker = -1);
+	FROM logsvc_internal.export_run u
+	WHERE u.id = run AND u.worker = -1 AND logsvc_internal.author_reads_export(u));
 COMMENT ON FUNCTION logsvc_internal.export_upload_parts(uuid) IS
-'The request that completes the multipart upload of a run; NULL: there is no such run any more';
+'The request that completes the multipart upload of a run; NULL: there is no such run any more, or '
+'its author may no longer read it';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.begin_export_upload(run uuid, upload_id text) RETURNS boolean
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -215,11 +224,19 @@ CREATE OR REPLACE FUNCTION logsvc_internal.fail_export_upload(
 	run uuid, message text, permanent boolean, aborted boolean)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	may boolean;
 BEGIN
 	UPDATE logsvc_internal.export_run u
 	SET upload = CASE WHEN aborted THEN '{}' ELSE u.upload || '{"stale": true}' END
-	WHERE u.id = run AND u.worker = -1;
-	PERFORM logsvc_internal.fail_export_run(run, -1, 'OBJECT_STORE_ERROR', message, permanent);
+	WHERE u.id = run AND u.worker = -1
+	RETURNING logsvc_internal.author_reads_export(u) INTO may;
+	IF may THEN
+		PERFORM logsvc_internal.fail_export_run(run, -1, 'OBJECT_STORE_ERROR', message, permanent);
+	ELSE
+		PERFORM logsvc_internal.fail_export_run(run, -1, 'FORBIDDEN',
+			'the author of this export is no member any more who may read the audit log', true);
+	END IF;
 	RETURN true;
 END
 $$;

@@ -204,11 +204,13 @@ END;
 COMMENT ON FUNCTION logsvc_internal.schedule_export(uuid) IS
 'Sets when a new or changed export runs next; runs that are due already stay due';
 
--- An API key that may export may not read the audit log, nor send its exports elsewhere.
+-- An API key that may export may not read the audit log, nor send its exports elsewhere.  A run that
+-- has begun keeps its file of the audit log when its export gets another query.
 CREATE OR REPLACE FUNCTION logsvc_internal.require_exporting(r logsvc_internal.resource) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	IF (r.content ->> 'readsAudit')::boolean THEN
+	IF (r.content ->> 'readsAudit')::boolean OR EXISTS (SELECT FROM logsvc_internal.export_run u
+			WHERE u.resource_id = r.id AND u.audit AND u.finished_at IS NULL) THEN
 		PERFORM logsvc_internal.require_permission('audit:read');
 	END IF;
 END
@@ -605,6 +607,14 @@ RETURN EXISTS (SELECT FROM logsvc_internal.member m, logsvc_internal.permissions
 		AND p.permission = 'audit:read' AND (to_jsonb(p) ->> m.role)::boolean);
 COMMENT ON FUNCTION logsvc_internal.author_reads_audit(logsvc_internal.resource) IS
 'May the author of a resource read the audit log now?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.author_reads_export(u logsvc_internal.export_run)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN NOT u.audit OR EXISTS (SELECT FROM logsvc_internal.resource r
+	WHERE r.id = u.resource_id AND logsvc_internal.author_reads_audit(r));
+COMMENT ON FUNCTION logsvc_internal.author_reads_export(logsvc_internal.export_run) IS
+'May the author of an export read now what the file of a run has?';
 
 -- ---- for exporters: the file ----
 

@@ -256,6 +256,37 @@ ok(wait_until(sub { $t->sql("SELECT count(*) = 1 FROM pg_stat_activity "
 is($t->http(DELETE => "$path/$hanging", token => $other->{token})->{status}, 204, 'the export is deleted');
 rules();
 
+# ---- a file of the audit log: who may send it elsewhere, and an author who loses the right ----
+
+$t->sql("SELECT logsvc.create_user('ann\@acme.example'); SELECT logsvc.add_member('acme', 'ann\@acme.example', 'admin')");
+sub ann { my ($scopes) = @_; return $t->sql_json("SELECT logsvc.create_token('acme', 'ann\@acme.example', '$scopes', '{$scopes}')")->{token}; }
+sub ann_becomes { return $t->sql("SELECT logsvc.set_member_role('acme', 'ann\@acme.example', '$_[0]')"); }
+my ($ann, $exports_only) = (ann('logs:export,audit:read'), ann('logs:export'));
+my $ours = $id;
+$id = $t->http(POST => $path, token => $ann, json => { %export, name => 'audit', q => 'index=_audit',
+	delivery => { %delivery, prefix => 'audit' } })->{json}{data}{id};
+rules('503 /audit/');
+my $audit = start_run('an export of the audit log');
+becomes($audit, 'delivering', 1, 'waits for its store');
+is($t->http(PATCH => "$path/$id", token => $ann, json => { q => 'service=big' })->{status}, 200, 'another query');
+my $change = sub { return $t->http(PATCH => "$path/$id", token => $exports_only, json => { delivery => { prefix => 'mine' } })->{status} };
+is($change->(), 403, 'who may not read the audit log cannot send the waiting file elsewhere');
+ann_becomes('member');
+rules();
+try_now($audit);
+is(becomes($audit, 'failed', 2, 'its author may not read it any more')->{error}{code}, 'FORBIDDEN', 'so it is not sent');
+ann_becomes('admin');
+is($change->(), 200, 'when nothing of it waits the delivery may be changed');
+is($t->http(PATCH => "$path/$id", token => $ann, json => { q => 'index=_audit' })->{status}, 200, 'the audit log again');
+$t->stop_at('upload_taken');
+$audit = start_run('another run');
+$t->wait_held('upload_taken', 60);
+ann_becomes('member');
+$t->let_go('upload_taken');
+is(becomes($audit, 'failed', 1, 'the right is gone when the file is read')->{error}{code}, 'FORBIDDEN', 'so it is not sent');
+is(scalar(grep { m{^(audit|mine)/} } keys %{ objects() }), 0, 'the store has nothing of it');
+$id = $ours;
+
 # ---- a notifier that is killed ----
 
 foreach my $point (qw(upload_taken upload_begun upload_part upload_completed upload_sending))
