@@ -27,6 +27,7 @@
 #define REQUEST_MEMORY ((size_t) 64 * 1024)
 #define LOOK_AGAIN (LS_USECS_PER_SEC) /* no more often than that without a reason */
 #define UNFINISHED 20                 /* uploads whose ids were lost: aborted at most, in one try */
+#define LONGEST_RETRY (60 * LS_USECS_PER_SEC) /* of a transaction; then the try has failed */
 
 typedef enum step
 {
@@ -58,6 +59,7 @@ typedef struct flight
 	bool remake;  /* the file is not there as a whole */
 	int cleared;
 	bool secure;
+	ls_time failing_since; /* its transactions fail since then; 0: the last one did not */
 	char clear_id[LS_OBJECT_TOKEN + 1];
 
 	/* The answer. */
@@ -469,6 +471,24 @@ write_down_failure(flight *f, ls_caught *caught)
 	return give_up(f, caught);
 }
 
+/* After a transaction that failed: the same again, but not for ever, since others need its place. */
+static void
+note_failure(flight *f)
+{
+	ls_time now = ls_now();
+
+	if (f->failing_since == 0 || now < f->failing_since)
+		f->failing_since = now;
+	if (now - f->failing_since < LONGEST_RETRY)
+		return;
+	if (f->error[0] == '\0')
+		strlcpy(f->error, "internal: what became of the upload could not be written down",
+				sizeof(f->error));
+	f->done = false;
+	f->lost = false;
+	f->phase = PHASE_ANSWERED;
+}
+
 /* Goes on as far as it can without waiting; false: a transaction failed. */
 static bool
 go_on(ls_curl *client, flight *f, ls_caught *caught)
@@ -488,7 +508,11 @@ go_on(ls_curl *client, flight *f, ls_caught *caught)
 		else
 			committed = f->done ? write_down_success(f, caught) : write_down_failure(f, caught);
 		if (!committed)
+		{
+			note_failure(f);
 			return false;
+		}
+		f->failing_since = 0;
 	}
 	return true;
 }
@@ -519,21 +543,29 @@ ls_uploads_go_on(ls_curl *client, ls_caught *caught)
 	static ls_time looked = 0;
 	static ls_time next = 0;
 	bool room = false;
+	bool failed = false;
+	ls_caught problem;
 	ls_time now = ls_now();
 
 	for (int i = 0; i < LS_UPLOADS_IN_FLIGHT; i++)
 	{
 		bool was_used = flights[i].phase != PHASE_UNUSED;
 
-		if (was_used && !go_on(client, &flights[i], caught))
-			return -2;
+		/* The others go on all the same. */
+		if (was_used && !go_on(client, &flights[i], &problem))
+		{
+			failed = true;
+			*caught = problem;
+		}
 		if (was_used && flights[i].phase == PHASE_UNUSED)
 			looked = 0;
 		room = room || flights[i].phase == PHASE_UNUSED;
 	}
 	if (!room)
-		return -1;
+		return failed ? -2 : -1;
 	/* The notifier turns for each packet; the table is not read each time. */
+	if (failed && now >= looked && now < looked + LOOK_AGAIN)
+		return -2;
 	if (now >= looked && now < looked + LOOK_AGAIN && (next == 0 || now < next))
 		return (long) ((looked + LOOK_AGAIN - now) / 1000) + 1;
 	looked = now;
@@ -543,14 +575,20 @@ ls_uploads_go_on(ls_curl *client, ls_caught *caught)
 
 		if (flights[i].phase != PHASE_UNUSED)
 			continue;
-		if (!take_one(&flights[i], &next, &committed, caught))
+		if (!take_one(&flights[i], &next, &committed, &problem))
 		{
-			if (!committed)
-				return -2;
-			break;
-		}
-		if (!go_on(client, &flights[i], caught))
+			if (committed)
+				break;
+			*caught = problem;
 			return -2;
+		}
+		if (!go_on(client, &flights[i], &problem))
+		{
+			failed = true;
+			*caught = problem;
+		}
 	}
+	if (failed)
+		return -2;
 	return next == 0 ? -1 : (long) (Max(next - now, 0) / 1000) + 1;
 }

@@ -303,6 +303,25 @@ foreach my $point (qw(upload_taken upload_begun upload_part upload_completed upl
 		'... and one whose id was lost is aborted');
 }
 
+# ---- one that cannot be written down ----
+
+my $said = sub { return scalar(() = slurp_file($t->node->logfile) =~ /cannot send files of/g) };
+my $before = $said->();
+my $their_id = $t->sql("SELECT id FROM logsvc_internal.organization WHERE slug = '$other->{slug}'");
+$t->sql("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS "
+	. "\$\$ BEGIN RAISE EXCEPTION 'refused by the test'; END \$\$;"
+	. "CREATE TRIGGER refuse BEFORE UPDATE ON logsvc_internal.export_run FOR EACH ROW "
+	. "WHEN (NEW.status = 'succeeded' AND NEW.organization_id = '$their_id') "
+	. "EXECUTE FUNCTION public.refuse()");
+my $refused = $t->http(POST => $path, token => $other->{token},
+	json => { %export, delivery => { %delivery, prefix => 'refused' } })->{json}{data}{id};
+is($t->http(POST => "$path/$refused/run", token => $other->{token})->{status}, 202, 'one that cannot be written down');
+ok(wait_until(sub { $said->() > $before }, 60), 'the log says so');
+becomes(start_run(), 'succeeded', 0, 'meanwhile others go on');
+$t->sql('DROP TRIGGER refuse ON logsvc_internal.export_run; DROP FUNCTION public.refuse()');
+ok(wait_until(sub { $t->http(GET => "$path/$refused/runs", token => $other->{token})->{json}{data}[0]{status} eq 'succeeded' }, 60),
+	'then it is written down');
+
 # ---- an export that is deleted while it is uploaded ----
 
 $t->stop_at('upload_part');
