@@ -450,8 +450,8 @@ write_down_success(flight *f, ls_caught *caught)
 static bool
 write_down_failure(flight *f, ls_caught *caught)
 {
-	/* Listing is a permission of its own, and some servers cannot do it. */
-	if (f->step == STEP_LIST && (f->status == 403 || f->status == 405 || f->status == 501))
+	/* Listing only cleans up.  It is a permission of its own, and some servers cannot do it. */
+	if (f->step == STEP_LIST && !f->permanent)
 	{
 		send_next(f, f->upload.bytes <= LS_OBJECT_PART ? STEP_PUT : STEP_BEGIN);
 		return true;

@@ -303,6 +303,18 @@ foreach my $point (qw(upload_taken upload_begun upload_part upload_completed upl
 		'... and one whose id was lost is aborted');
 }
 
+# ---- one whose unfinished uploads cannot be listed ----
+
+forget();
+rules('500 GET.*uploads=');
+$t->stop_at('upload_taken');
+my $unlisted = start_run('a store that cannot list');
+kill_process($t->wait_held('upload_taken', 60));
+$t->wait_ready;
+has_exactly(becomes($unlisted, 'succeeded', 0, 'is sent all the same'), $expected, 'it');
+is(scalar(grep { /^GET .*uploads= 500/ } requests()), 1, 'it was asked for them');
+rules();
+
 # ---- one that cannot be written down ----
 
 my $said = sub { return scalar(() = slurp_file($t->node->logfile) =~ /cannot send files of/g) };
