@@ -102,8 +102,14 @@ export function ownPath(text)
 {
 	if (!text || !text.startsWith('/') || /^\/[/\\]/.test(text) || /[\u0000-\u001f]/.test(text))
 		return null;
-	const url = new URL(text, window.location.origin);
-	if (url.origin !== window.location.origin || /^\/(api|v1|scim|mcp)(\/|$)/.test(url.pathname))
+	let url;
+	try {
+		url = new URL(text, window.location.origin);
+	} catch {
+		return null;
+	}
+	// A path such as "/.//host" becomes "//host", which is another site.
+	if (url.origin !== window.location.origin || url.pathname.startsWith('//') || /^\/(api|v1|scim|mcp)(\/|$)/.test(url.pathname))
 		return null;
 	return url.pathname + url.search + url.hash;
 }

@@ -185,6 +185,13 @@ await test(async (browser) => {
 	await carl.getByRole('button', { name: 'Switch account' }).waitFor();
 	ok((await carl.locator('main').innerText()).includes('carl@example.org'), 'both addresses are shown');
 
+	// ---- where a sign-in leads ----
+	for (const target of ['/.//evil.example/', '//evil.example', '/\\evil.example', '/a/..//evil.example', '///', '/api/v1/config', '/\t/evil.example']) {
+		await ann.goto(`${base}/sign-in?redirectTo=${encodeURIComponent(target)}`);
+		await ann.waitForURL(/\/o\/acme\//);
+	}
+	ok(true, 'never to another site or a route');
+
 	// ---- another account signs in while a change waits: it is not sent as that one ----
 	await ann.route('**/api/v1/config', async (route) => {
 		const answer = await route.fetch();
