@@ -189,6 +189,17 @@ END;
 COMMENT ON FUNCTION logsvc_internal.add_export_upload_part(uuid, text) IS
 'Records that the store has the next part; NULL: there is no such run any more';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.release_export_upload(run uuid) RETURNS boolean
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	UPDATE logsvc_internal.export_run u
+	SET worker = NULL, turn_at = clock_timestamp(), next_attempt_at = now()
+	WHERE u.id = run AND u.worker = -1
+	RETURNING true;
+END;
+COMMENT ON FUNCTION logsvc_internal.release_export_upload(uuid) IS
+'Lets others have their turn; the upload goes on where it is; NULL: there is no such run any more';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.finish_export_upload(run uuid) RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -218,6 +218,14 @@ ls_uploads_finish(const ls_upload *upload, ls_caught *caught)
 }
 
 bool
+ls_uploads_release(const ls_upload *upload, ls_caught *caught)
+{
+	statement s = {.sql = "SELECT logsvc_internal.release_export_upload($1)", .upload = upload};
+
+	return ls_transaction(run_statement, &s, caught);
+}
+
+bool
 ls_uploads_remake(const ls_upload *upload, ls_caught *caught)
 {
 	statement s = {.sql = "SELECT logsvc_internal.remake_export_file($1)", .upload = upload};

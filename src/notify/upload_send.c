@@ -28,6 +28,7 @@
 #define LOOK_AGAIN (LS_USECS_PER_SEC) /* no more often than that without a reason */
 #define UNFINISHED 20                 /* uploads whose ids were lost: aborted at most, in one try */
 #define LONGEST_RETRY (60 * LS_USECS_PER_SEC) /* of a transaction; then the try has failed */
+#define TURN (180 * LS_USECS_PER_SEC)         /* then it is the turn of another file */
 
 typedef enum step
 {
@@ -54,9 +55,10 @@ typedef struct flight
 	step step;
 	MemoryContext memory; /* of the texts of `upload` */
 	ls_upload upload;
-	bool resumed; /* a process before this one has begun it */
-	bool gone;    /* the run, while it was uploaded */
-	bool remake;  /* the file is not there as a whole */
+	ls_time taken; /* when */
+	bool resumed;  /* an earlier turn has begun it */
+	bool gone;     /* the run, while it was uploaded */
+	bool remake;   /* the file is not there as a whole */
 	int cleared;
 	bool secure;
 	ls_time failing_since; /* its transactions fail since then; 0: the last one did not */
@@ -400,6 +402,17 @@ set_id(flight *f, const char *id, ls_caught *caught)
 	return true;
 }
 
+/* A file of hundreds of parts, or a slow store, keeps no place from others for longer than a turn. */
+static bool
+give_back(flight *f, ls_caught *caught)
+{
+	/* If that fails it goes on with the next part, and nothing is lost. */
+	if (!ls_uploads_release(&f->upload, caught))
+		return false;
+	end_flight(f);
+	return true;
+}
+
 static bool
 write_down_success(flight *f, ls_caught *caught)
 {
@@ -432,6 +445,8 @@ write_down_success(flight *f, ls_caught *caught)
 				return false;
 			f->upload.parts++;
 			send_next(f, next_part(f));
+			if (!f->gone && ls_now() - f->taken >= TURN && f->step == STEP_PART)
+				return give_back(f, caught);
 			break;
 		case STEP_PUT:
 		case STEP_COMPLETE:
@@ -532,6 +547,7 @@ take_one(flight *f, ls_time *next, bool *committed, ls_caught *caught)
 		return false;
 	}
 	LS_STOP_POINT("upload_taken");
+	f->taken = ls_now();
 	f->resumed = has_id(f);
 	send_next(f, first_step(f));
 	return true;

@@ -74,6 +74,9 @@ extern bool ls_uploads_add_part(const ls_upload *upload, ls_str tag, bool *gone,
 /* The store has the object. */
 extern bool ls_uploads_finish(const ls_upload *upload, ls_caught *caught);
 
+/* Its turn is over: it goes on with the next part when those that wait had theirs. */
+extern bool ls_uploads_release(const ls_upload *upload, ls_caught *caught);
+
 /* The file was not there as a whole: it is made again. */
 extern bool ls_uploads_remake(const ls_upload *upload, ls_caught *caught);
 
