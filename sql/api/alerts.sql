@@ -837,7 +837,10 @@ BEGIN
 		FROM (SELECT one.value FROM jsonb_array_elements(outcome -> 'rows') WITH ORDINALITY AS one
 			WHERE NOT EXISTS (SELECT FROM logsvc_internal.alert_group g
 				WHERE g.rule_id = rule AND g.key = one.value ->> 0)
-			ORDER BY one.ordinality LIMIT 100) AS t);
+			-- Those whose search fails must not keep the others from being asked for.
+			ORDER BY (SELECT md5((one.value ->> 0) || began) FROM logsvc_internal.alert_rule_state s
+				WHERE s.rule_id = rule AND s.warning LIKE 'patterns of which %'), one.ordinality
+			LIMIT 100) AS t);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.ask_alert_history(uuid, jsonb, jsonb) IS
@@ -1050,6 +1053,7 @@ DECLARE
 	asked jsonb;
 	looked_for text;
 	new_state text;
+	unknown bigint;
 BEGIN
 	PERFORM logsvc_internal.require_worker();
 	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
@@ -1075,6 +1079,11 @@ BEGIN
 			asked := logsvc_internal.raise_alerts(r, taken, coalesce(judged.keys, '{}'),
 				coalesce(judged.groups, '{}'), coalesce(judged.group_values, '{}'));
 		END IF;
+		IF r.content #>> '{condition,kind}' = 'newTemplate' THEN
+			unknown := (SELECT count(*) FROM jsonb_array_elements(outcome -> 'rows') AS t
+				WHERE NOT EXISTS (SELECT FROM logsvc_internal.alert_group g
+					WHERE g.rule_id = rule AND g.key = t ->> 0));
+		END IF;
 		new_state := CASE
 			WHEN EXISTS (SELECT FROM logsvc_internal.alert a
 				WHERE a.rule_id = rule AND a.resolved_at IS NULL) THEN 'firing'
@@ -1088,6 +1097,8 @@ BEGIN
 		took_ms = 1000 * extract(epoch FROM clock_timestamp() - (taken ->> 'begun')::timestamptz),
 		warning = CASE WHEN (outcome -> 'more')::boolean
 				THEN 'there are more than 1,000 groups: those nearest to firing are looked at'
+			WHEN unknown > 0 THEN format('patterns of which it is not known yet whether they are new: %s; the searches '
+				'for them failed, or the time was over', unknown)
 			WHEN known #> '{groups,error}' IS NOT NULL THEN format('groups that were silent before the first evaluation '
 				'are not known, because the search for them failed: %s', known #>> '{groups,error,message}')
 			WHEN looked_for = s.condition_key AND s.warning LIKE 'groups that were silent %' THEN s.warning END

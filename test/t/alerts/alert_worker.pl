@@ -211,6 +211,20 @@ is_deeply([ map { $_->{event} } @{ ask(GET => $like[0]{search}{url})->{rows} } ]
 	[ ('volume attached') x 2 ], 'its search finds its events only');
 is(scalar @{ $like[0]{sampleEventIds} }, 2, 'and so do its samples');
 
+# Searches for earlier events that fail: the rule says so, and asks again.
+my $history = $t->sql("SELECT pg_get_functiondef('logsvc_internal.template_history'::regproc)");
+$t->sql("CREATE OR REPLACE FUNCTION logsvc_internal.template_history(q text, template text, began timestamptz, total numeric) "
+	. "RETURNS text LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS "
+	. "'SELECT ''index=gone x'' '");
+send_events($org->{ingest_key}, { event => 'fan stopped in rack nine', service => 'fans' }, { event => 'cable pulled out of switch', service => 'fans' });
+my $unsure = rule(query => 'service=fans', condition => { kind => 'newTemplate', days => 2 });
+is(evaluate($unsure), 'ok', 'patterns whose history cannot be searched raise nothing');
+like(ask(GET => "$rules/$unsure")->{warning}, qr/^patterns of which it is not known yet whether they are new: 2;/, 'the rule says so');
+$t->sql($history);
+is(evaluate($unsure), 'firing', 'they are asked for again');
+is(scalar alerts($unsure), 2, 'all of them');
+is(ask(GET => "$rules/$unsure")->{warning}, undef, 'and the warning is over');
+
 # ---- errors ----
 
 my $broken = rule(query => 'level=error', %{ over(0) });
