@@ -482,8 +482,6 @@ RETURN (SELECT count(*) FROM logsvc_internal.api_key k
 COMMENT ON FUNCTION logsvc_internal.count_api_keys(uuid) IS
 'The number of API keys that count against the plan: neither revoked nor expired';
 
--- An update that changes nothing, not a row lock: a REPEATABLE READ transaction
--- that waited for it must not go on with its old snapshot.
 CREATE OR REPLACE FUNCTION logsvc_internal.check_executor_time(organization uuid) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_check_executor_time';
 COMMENT ON FUNCTION logsvc_internal.check_executor_time(uuid) IS
@@ -495,6 +493,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_cha
 COMMENT ON FUNCTION logsvc_internal.charge_executor_time(uuid, timestamptz) IS
 'Charges an organization with executor time since then, for good';
 
+-- An update that changes nothing, not a row lock: a REPEATABLE READ transaction
+-- that waited for it must not go on with its old snapshot.
 CREATE OR REPLACE FUNCTION logsvc_internal.lock_organization(organization uuid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -54,12 +54,25 @@ export class ApiError extends Error
 /** Was the request given up by the page itself? */
 export const isAbort = (error) => error?.name === 'AbortError';
 
+const aborted = () => new DOMException('aborted', 'AbortError');
 const sleep = (ms, abort) => new Promise((resolve, reject) => {
+	if (abort?.aborted) {
+		reject(aborted());
+		return;
+	}
 	const timer = setTimeout(resolve, ms);
 	abort?.addEventListener('abort', () => {
 		clearTimeout(timer);
-		reject(new DOMException('aborted', 'AbortError'));
+		reject(aborted());
 	}, { once: true });
+});
+
+// Waits for a promise, or until the request is given up.
+const until = (promise, abort) => new Promise((resolve, reject) => {
+	if (abort?.aborted)
+		reject(aborted());
+	abort?.addEventListener('abort', () => reject(aborted()), { once: true });
+	promise.then(resolve, reject);
 });
 
 // One loop asks whether the service is back, however many requests wait for it.
@@ -178,7 +191,7 @@ export async function request(method, path, options = {})
 			const back = waitForService();
 			if (!reads)
 				throw new ApiError('The service did not answer. Nobody knows whether this was done: look before you try again.');
-			await Promise.race([back, sleep(3_600_000, abort)]);
+			await until(back, abort);
 			continue;
 		}
 		if (answer.ok) {

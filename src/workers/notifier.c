@@ -219,15 +219,13 @@ finish_ended(void)
 	return true;
 }
 
-/* What the log was told of webhooks and uploads. */
+/* told: what the log was told of the same before. */
 static void
-complain_of(const char *what, const ls_caught *caught)
+complain_of(const char *what, const ls_caught *caught, char told[256])
 {
-	static char told[256];
-
 	if (is_same(told, caught->format))
 		return;
-	strlcpy(told, caught->format, sizeof(told));
+	strlcpy(told, caught->format, 256);
 	ereport(LOG, errmsg("logsvc cannot send %s: %s", what, caught->format));
 }
 
@@ -235,12 +233,13 @@ complain_of(const char *what, const ls_caught *caught)
 static long
 send_webhooks(ls_curl *client)
 {
+	static char told[256];
 	ls_caught caught;
 	long timeout;
 
 	if (ls_webhooks_finish(&caught) && (timeout = ls_webhooks_start_due(client, &caught)) != -2)
 		return timeout;
-	complain_of("webhooks", &caught);
+	complain_of("webhooks", &caught, told);
 	return RETRY_WAIT;
 }
 
@@ -248,12 +247,13 @@ send_webhooks(ls_curl *client)
 static long
 send_uploads(ls_curl *client)
 {
+	static char told[256];
 	ls_caught caught;
 	long timeout = ls_uploads_go_on(client, &caught);
 
 	if (timeout != -2)
 		return timeout;
-	complain_of("files of exports", &caught);
+	complain_of("files of exports", &caught, told);
 	return RETRY_WAIT;
 }
 
