@@ -144,15 +144,18 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 					'set continue of that one to true, or put it after this one', o.name) END)
 			ORDER BY o.place, o.id), '[]')
 	FROM (SELECT r.id, r.name, (r.content -> 'order')::int AS place, s.later
-		FROM logsvc_internal.resource r, LATERAL (
+		FROM (SELECT logsvc_internal.masks_of(pipeline_warnings.content) AS masks OFFSET 0) AS mine,
+			logsvc_internal.resource r, LATERAL (
 			SELECT ((r.content -> 'order')::int, r.id) > (coalesce((pipeline_warnings.content ->> 'order')::int, 1000001), pipeline) AS later) AS s
 		WHERE r.organization_id = organization AND r.kind = 'pipeline' AND r.id <> pipeline
 			AND (r.content -> 'enabled')::boolean AND (pipeline_warnings.content -> 'enabled')::boolean
-			AND CASE WHEN s.later THEN NOT (pipeline_warnings.content -> 'continue')::boolean
-					AND NOT logsvc_internal.masks_of(pipeline_warnings.content) @> logsvc_internal.masks_of(r.content)
-				ELSE NOT (r.content -> 'continue')::boolean
-					AND NOT logsvc_internal.masks_of(r.content) @> logsvc_internal.masks_of(pipeline_warnings.content) END
-			AND logsvc_internal.filters_overlap(pipeline_warnings.content ->> 'match', r.content ->> 'match')
+			-- A list asks this for each pair: what is cheap comes first.
+			AND CASE WHEN CASE WHEN s.later THEN NOT (pipeline_warnings.content -> 'continue')::boolean
+					AND r.content @> '{"processors": [{"type": "mask"}]}'
+					AND NOT mine.masks @> logsvc_internal.masks_of(r.content)
+				ELSE NOT (r.content -> 'continue')::boolean AND mine.masks <> '[]'
+					AND NOT logsvc_internal.masks_of(r.content) @> mine.masks END
+				THEN logsvc_internal.filters_overlap(pipeline_warnings.content ->> 'match', r.content ->> 'match') END
 		ORDER BY place, r.id LIMIT 20) AS o
 $$;
 COMMENT ON FUNCTION logsvc_internal.pipeline_warnings(uuid, uuid, jsonb) IS
