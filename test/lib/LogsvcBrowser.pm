@@ -68,6 +68,9 @@ sub run
 	my $pid = open2(my $out, my $in, 'node', "test/browser/$script");
 	my $planned;
 
+	# A browser that hangs ends the test, too.
+	local $SIG{ALRM} = sub { kill 'KILL', $pid; };
+	alarm 900;
 	while (my $line = <$out>)
 	{
 		chomp $line;
@@ -83,6 +86,7 @@ sub run
 		else { diag($line =~ s/^# //r); }
 	}
 	waitpid $pid, 0;
+	alarm 0;
 	ok($planned && $? == 0, "$script came to its end");
 	return;
 }
