@@ -6,7 +6,8 @@ use warnings;
 use LogsvcTest;
 use Test::More;
 
-my $t = LogsvcTest->new();
+# Without alert workers, whose ticks would resolve the alerts that are made below.
+my $t = LogsvcTest->new(conf => 'logsvc.alert_workers = 0');
 my $org = $t->organization('acme', plan => 'enterprise');
 my $other = $t->organization('other', plan => 'pro');
 my $path = '/api/v1/alert-rules';
