@@ -731,7 +731,7 @@ ls_json_wide_number(ls_str json, size_t from, ls_str *number)
 			p = find_special(p + 1, end, &ascii);
 			while (p < end && *p != '"')
 				p = find_special(*p == '\\' && end - p > 1 ? p + 2 : p + 1, end, &ascii);
-			p++;
+			p += p < end;
 			continue;
 		}
 		if (*p != '-' && (*p < '0' || *p > '9'))

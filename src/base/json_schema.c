@@ -15,6 +15,9 @@
 #define REFERENCE "#/components/schemas/"
 #define NOT_KNOWN "this member is not known here"
 
+/* Names of members that an error can have. */
+#define MOST_NAMES 64
+
 typedef struct place
 {
 	ls_schema_check *check;
@@ -312,6 +315,36 @@ find_property(const ls_json_node *schema, ls_str name, bool *taken)
 	return NULL;
 }
 
+/* A member that the schema does not have: with the nearest that it has, or all of them. */
+static void
+report_unknown(place *p, const ls_json_node *schema, ls_str name)
+{
+	const ls_json_node *property;
+	ls_str names[MOST_NAMES];
+	ls_str property_name;
+	ls_buf message;
+	void *at = NULL;
+	uint32_t n = 0;
+	int closest;
+
+	while (n < MOST_NAMES && (at = ls_node_next(ls_node_member(schema, "properties"), at,
+												&property_name, &property)) != NULL)
+		if (!is_true(property, "readOnly"))
+			names[n++] = property_name;
+	closest = ls_closest(name, names, n);
+	ls_buf_init(&message, p->check->arena);
+	ls_buf_lit(&message, NOT_KNOWN);
+	if (closest >= 0)
+		ls_buf_printf(&message, ": did you mean %.*s?", (int) names[closest].len,
+					  names[closest].data);
+	else
+		for (uint32_t i = 0; i < n; i++)
+			ls_buf_printf(&message, "%s%.*s", i == 0 ? ": it has " : ", ", (int) names[i].len,
+						  names[i].data);
+	if (!message.failed)
+		report(p, "unknown", ls_str_make(message.data, message.len));
+}
+
 static void
 add_defaults(place *p, const ls_json_node *schema, ls_json_node *object)
 {
@@ -368,7 +401,7 @@ check_object(place *p, const ls_json_node *schema, const ls_json_node *value)
 			continue;
 		before = enter_member(p, name);
 		if (!taken)
-			report(p, "unknown", LS_STR(NOT_KNOWN));
+			report_unknown(p, schema, name);
 		else
 			checked = property != NULL ? check_value(p, property, member) : (ls_json_node *) member;
 		leave(p, before);
@@ -486,7 +519,7 @@ ls_schema_check_names(ls_schema_check *check, const char *name, const ls_json_no
 		if (taken)
 			continue;
 		before = enter_member(&p, member_name);
-		report(&p, "unknown", LS_STR(NOT_KNOWN));
+		report_unknown(&p, schema, member_name);
 		leave(&p, before);
 	}
 	return check->n_problems == 0;

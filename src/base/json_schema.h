@@ -44,7 +44,8 @@ typedef struct ls_schema_check
  * it got.  It shares nodes with document and schemas.  NULL when there are problems, or memory is
  * short (ls_arena_failed).
  *
- * Codes of problems: required, unknown, invalid.  Lengths are in characters.
+ * Codes of problems: required, unknown (its message names the member that was probably meant, or all),
+ * invalid.  Lengths are in characters.
  */
 extern ls_json_node *ls_schema_apply(ls_schema_check *check, const char *name,
 									 const ls_json_node *document);

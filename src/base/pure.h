@@ -418,11 +418,21 @@ extern bool ls_json_canonical_int(ls_str number, int64_t *value);
 extern bool ls_json_number_fits(ls_str number);
 
 /*
- * Finds the first number in a valid JSON text, from byte `from` on, that numeric cannot hold, or that
+ * Finds the first number in a JSON text, from byte `from` on, that numeric cannot hold, or that
  * takes few bytes there and very many as a text: it has more than 2,000 characters, or an exponent
- * beyond 400.  `from` must not be inside a string.  False: there is none.
+ * beyond 400.  `from` must not be inside a string.  False: there is none.  A text that is not JSON is
+ * read safely, with any result.
  */
 extern bool ls_json_wide_number(ls_str json, size_t from, ls_str *number);
+
+/* ---- names (closest.c) ---- */
+
+/*
+ * The index of the candidate nearest to `word`, for "did you mean"; -1 if none is near.
+ * Near means at most two edits (one for short words); ASCII case is ignored.  A word of
+ * more than 64 bytes is near to none.
+ */
+extern int ls_closest(ls_str word, const ls_str *candidates, uint32_t n);
 
 /* ---- CSV (csv.c) ---- */
 

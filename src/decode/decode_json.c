@@ -53,6 +53,7 @@ ls_decode_event(const ls_decode_options *options, ls_str body, ls_decode_result 
 
 	if (!ls_json_reader_init(&reader, options, body, result))
 		return false;
+	reader.single = true;
 	if (ls_json_read_event(&reader) && !ls_json_commit_event(&reader))
 		return false;
 	return end_body(&reader);

@@ -786,7 +786,10 @@ ls_json_read_event(ls_json_reader *reader)
 	else
 	{
 		ls_event_builder_reject(&reader->builder, 400, "VALIDATION_ERROR", "",
-								"expected an object or a string");
+								reader->single && value.type == LS_JSON_ARRAY
+									? "expected one event; an array of events goes to "
+									  "/api/v1/logs/batch"
+									: "expected an object or a string");
 		if (!ls_json_pass_over(reader, &value))
 			return false;
 	}
@@ -831,6 +834,7 @@ ls_json_reader_init(ls_json_reader *reader, const ls_decode_options *options, ls
 		return ls_event_builder_fail(&reader->builder, LS_DECODE_MEMORY, "",
 									 LS_STR("out of memory"), 0);
 	reader->documents = false;
+	reader->single = false;
 	reader->inner = false;
 	reader->n_outer = 0;
 	ls_json_init(&reader->json, body, options->scratch, LS_JSON_EVENT_DEPTH);

@@ -27,6 +27,7 @@ typedef struct ls_json_reader
 	ls_json json;
 	const char *begin; /* of the event being read */
 	bool too_large;    /* it is over its limit: nothing of it is kept */
+	bool single;       /* the body is one event, not a list of them */
 	/*
 	 * Documents of other programs: a member of an unexpected type is an
 	 * attribute and no mistake, and without a text the document itself is it.

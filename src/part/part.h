@@ -355,6 +355,30 @@ typedef struct ls_part_counts
 /* Reads the counts from the header; n is 0 if it has none.  False: see ls_part_error. */
 extern bool ls_part_time_counts(ls_part *part, ls_part_counts *counts);
 
+/* ---- value counts ---- */
+
+/*
+ * Number of rows by level and value, of a column with few values.  Value i is entry i of
+ * ls_part_dictionary, or integers[i] (in ascending order) of a column of integers.  Rows that
+ * are in no count do not have the column.
+ */
+typedef struct ls_value_counts
+{
+	uint32_t n; /* 0: the part has no counts of the column */
+	const int64_t *integers;
+	const uint32_t *rows[LS_LEVELS];
+} ls_value_counts;
+
+/*
+ * Reads the counts of a column; they live as long as the part.  Like other numbers of headers
+ * they are taken as they are, if no level has more rows than the header says:
+ * ls_part_check_value_counts compares them with the rows.  False: see ls_part_error.
+ */
+extern bool ls_part_value_counts(ls_part *part, uint32_t column, ls_value_counts *counts);
+
+/* Compares the counts of all columns with the rows.  Releases blocks.  False: see ls_part_error. */
+extern bool ls_part_check_value_counts(ls_part *part);
+
 /* ---- merging ---- */
 
 /*

@@ -468,7 +468,8 @@ finish(ls_part_writer *w, bool drop_index, ls_buf *header)
 		return false;
 	if (w->worth && !ls_part_write_filters(w, body_start))
 		return false;
-	if (w->codec != LS_CODEC_FAST && !ls_part_write_counts(w))
+	if (w->codec != LS_CODEC_FAST &&
+		(!ls_part_write_counts(w) || !ls_part_write_value_counts(w, body_start)))
 		return false;
 	return ls_part_directory_write(d, w->b->compressor, w->codec, w->arena, header, w->body,
 								   body_start);
@@ -496,6 +497,7 @@ ls_part_builder_finish(ls_part_builder *builder, ls_part_codec codec, bool drop_
 		w->body = body;
 		ls_buf_init(&w->filters, w->arena);
 		ls_buf_init(&w->counts, w->arena);
+		ls_buf_init(&w->value_counts, w->arena);
 		done = finish(w, drop_index, header) && !header->failed && !body->failed;
 		if (done && stats != NULL)
 			*stats = w->d.stats;

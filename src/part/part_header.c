@@ -154,10 +154,15 @@ ls_part_directory_write(ls_part_directory *d, ls_part_compressor *compressor, ls
 			ls_buf_varint(header, d->lengths[stream][block]);
 	}
 	ls_buf_append(header, lists.data, lists.len);
-	if (header->len - start + d->filters.len + d->counts.len > LS_PART_COUNTED_HEADER)
+	if (header->len - start + d->filters.len + d->value_counts.len > LS_PART_COUNTED_HEADER)
+		d->value_counts = ls_str_make(NULL, 0);
+	if (header->len - start + d->filters.len + d->value_counts.len + d->counts.len >
+		LS_PART_COUNTED_HEADER)
 		d->counts.data = NULL;
-	ls_buf_varint(header, (d->filters.data != NULL) + (d->counts.data != NULL));
+	ls_buf_varint(header, (d->filters.data != NULL) + (d->counts.data != NULL) +
+							  (d->value_counts.data != NULL));
 	write_section(LS_SECTION_FILTERS, d->filters, header);
+	write_section(LS_SECTION_VALUE_COUNTS, d->value_counts, header);
 	write_section(LS_SECTION_COUNTS, d->counts, header);
 	if (header->failed || lists.failed || body->failed)
 		return false;
@@ -322,6 +327,8 @@ ls_part_directory_read(ls_part_directory *d, ls_str header, ls_arena *arena, ls_
 			d->filters = content;
 		if (type == LS_SECTION_COUNTS && d->counts.data == NULL)
 			d->counts = content;
+		if (type == LS_SECTION_VALUE_COUNTS && d->value_counts.data == NULL)
+			d->value_counts = content;
 	}
 	if (r.failed || r.pos != r.end)
 		return "sections of the header are wrong";

@@ -39,6 +39,7 @@
 /* Sections of the header. */
 #define LS_SECTION_FILTERS 1
 #define LS_SECTION_COUNTS 2
+#define LS_SECTION_VALUE_COUNTS 3
 
 /* How a column is stored. */
 typedef enum ls_storage
@@ -397,6 +398,7 @@ typedef struct ls_part_directory
 	/* Sections; data is NULL when there is none. */
 	ls_str filters;
 	ls_str counts;
+	ls_str value_counts;
 } ls_part_directory;
 
 static inline uint32_t
@@ -455,6 +457,7 @@ typedef struct ls_part_writer
 	ls_buf *body;
 	ls_buf filters; /* sections of the header */
 	ls_buf counts;
+	ls_buf value_counts;
 	ls_part_templater *templater;
 	ls_buf templates;
 
@@ -516,6 +519,11 @@ extern bool ls_part_write_filters(ls_part_writer *w, uint64_t body_start);
 
 /* Sets w->d.counts from the sorted rows; false when out of memory. */
 extern bool ls_part_write_counts(ls_part_writer *w);
+
+/* ---- part_value_counts.c: value counts ---- */
+
+/* Appends the counts to the body and sets w->d.value_counts; false when out of memory. */
+extern bool ls_part_write_value_counts(ls_part_writer *w, uint64_t body_start);
 
 /* ---- part_reader.c ---- */
 

@@ -18,7 +18,7 @@
 #ifndef LS_QUERY_AST_H
 #define LS_QUERY_AST_H
 
-#include "src/base/pure.h"
+#include "src/engine/times.h"
 
 /* Limits; they bound the parser and all code that walks its tree. */
 #define LS_QUERY_MAX_LENGTH 16384 /* bytes of text */
@@ -29,13 +29,6 @@
 #define LS_QUERY_MAX_COUNT 10000000 /* of rows in head, sort, top, ... */
 
 /* ---- positions ---- */
-
-/* Bytes [start, end) of the text. */
-typedef struct ls_query_span
-{
-	uint32_t start;
-	uint32_t end;
-} ls_query_span;
 
 /* The same for people, in Unicode code points. */
 typedef struct ls_query_position
@@ -147,106 +140,6 @@ extern ls_str ls_query_field_written(const ls_query_field *field);
 
 /* Do two fields have the same path and the same prefix? */
 extern bool ls_query_field_eq(const ls_query_field *a, const ls_query_field *b);
-
-/* ---- times ---- */
-
-typedef enum ls_query_unit
-{
-	LS_QUERY_UNIT_NONE,
-	LS_QUERY_SECOND,
-	LS_QUERY_MINUTE,
-	LS_QUERY_HOUR,
-	LS_QUERY_DAY,
-	LS_QUERY_WEEK, /* begins on Monday (ISO 8601) */
-	LS_QUERY_MONTH,
-	LS_QUERY_YEAR
-} ls_query_unit;
-
-typedef struct ls_query_duration
-{
-	int64_t amount; /* in `unit`; in a time, negative is the past */
-	ls_query_unit unit;
-} ls_query_duration;
-
-/*
- * A time as written: either absolute, or now + shift, then snapped down.
- * `now` has neither shift nor snap.
- */
-typedef struct ls_query_time
-{
-	bool absolute;
-	bool local;              /* absolute without a zone: `at` is local time */
-	ls_time at;              /* absolute */
-	ls_query_duration shift; /* relative; unit NONE: none */
-	ls_query_unit snap;      /* relative; NONE: none */
-	ls_str text;             /* as written */
-	ls_query_span span;
-} ls_query_time;
-
-/*
- * A time zone: the callback returns the seconds east of UTC in force at a UTC
- * time.  A NULL zone or callback means UTC.
- */
-typedef struct ls_query_zone
-{
-	int32_t (*offset)(void *context, ls_time utc);
-	void *context;
-	const char *(*abbreviation)(void *context, ls_time utc); /* "CEST"; may be NULL */
-} ls_query_zone;
-
-/*
- * Parses a time of the language: now, [+-]N unit [@unit], @unit, an ISO date
- * or time, or the time since 1970 as 10 digits (seconds) or 13 digits
- * (milliseconds).  Units: s m h d w mon y.  False when the text is not a time.
- * The parameters `earliest` and `latest` of a search use it too.  `text` is kept
- * as a view.
- */
-extern bool ls_query_time_parse(ls_str text, ls_query_time *time);
-
-/*
- * Resolves a time.  Seconds, minutes and hours are exact; days and longer units use
- * calendar arithmetic in the zone (a month before 31 March is the last day of
- * February).  False when the result is outside the years 1 to 9999.
- */
-extern bool ls_query_time_resolve(const ls_query_time *time, ls_time now, const ls_query_zone *zone,
-								  ls_time *result);
-
-/* Snaps a time down to the start of its unit in the zone (unit NONE: unchanged). */
-extern ls_time ls_query_time_snap(ls_time time, ls_query_unit unit, const ls_query_zone *zone);
-
-/* Adds a duration as ls_query_time_resolve does; false when out of range. */
-extern bool ls_query_time_add(ls_time time, ls_query_duration duration, const ls_query_zone *zone,
-							  ls_time *result);
-
-/*
- * The start of the bucket of a time: buckets are `span` long.  Days and longer units follow the
- * calendar of the zone, shorter ones begin at its midnight, months and years in January.
- */
-extern ls_time ls_query_time_bucket(ls_time time, ls_query_duration span,
-									const ls_query_zone *zone);
-
-/*
- * The span of bin(): a duration such as 5m or 1d.  False: it is none, or one with buckets of
- * different lengths, such as 25h (buckets begin at midnight).
- */
-extern bool ls_query_bin_span(ls_str text, ls_query_duration *span);
-
-/*
- * A time as local time, in microseconds as if it were UTC, and back.  A local time that occurs
- * twice means the first one; one that a clock change skips is moved forward by the gap.
- */
-extern ls_time ls_query_time_local(ls_time utc, const ls_query_zone *zone);
-extern ls_time ls_query_time_utc(ls_time local, const ls_query_zone *zone);
-
-/*
- * The first day of a month, in days since 1970-01-01, and the month of a day; months count
- * from January of year 0.
- */
-extern int64_t ls_query_month_start(int64_t month);
-extern int64_t ls_query_month_of(int64_t day);
-
-/* The suffix of a unit: "s", "mon", ...; "" for NONE. */
-extern const char *ls_query_unit_name(ls_query_unit unit);
 
 /* ---- the head: scopes and a filter ---- */
 
@@ -638,12 +531,5 @@ extern void ls_query_each_mention(const ls_query *query, ls_query_reading readin
 extern void ls_query_print(ls_buf *buf, const ls_query *query);
 extern void ls_query_print_filter(ls_buf *buf, const ls_query_filter *filter);
 extern void ls_query_print_expr(ls_buf *buf, const ls_query_expr *expr);
-
-/*
- * The index of the candidate nearest to `word`, for "did you mean"; -1 if none is near.
- * Near means at most two edits (one for short words); ASCII case is ignored.  A word of
- * more than 64 bytes is near to none.
- */
-extern int ls_query_closest(ls_str word, const ls_str *candidates, uint32_t n);
 
 #endif /* LS_QUERY_AST_H */

@@ -69,7 +69,8 @@ typedef struct export_state
 	ls_position position; /* of the last row; not set: before the first piece */
 	uint64 row_hash;      /* of a table: its last row */
 	uint64 lease;
-	bool packed; /* gzip */
+	bool packed;    /* gzip */
+	bool ascending; /* oldest first */
 	ls_gzip_state gzip;
 } export_state;
 
@@ -103,6 +104,16 @@ format_of(ls_str name, bool list)
 		ls_search_invalid("format",
 						  list ? "expected csv, ndjson or json" : "expected csv or ndjson");
 	return LS_EXPORT_LINES;
+}
+
+static bool
+is_ascending(ls_str order)
+{
+	if (ls_str_eq(order, LS_STR("asc")))
+		return true;
+	if (!ls_str_eq(order, LS_STR("desc")))
+		ls_search_invalid("order", "expected asc or desc");
+	return false;
 }
 
 static ls_str
@@ -172,9 +183,7 @@ take(void *context, const ls_position *position, char **texts)
 	if (e->to_check)
 	{
 		if (hash_of(&e->rows, texts) != e->state->row_hash)
-			ereport(
-				ERROR, errcode(ls_errcode(LS_ERROR_SERVICE_UNAVAILABLE)),
-				errmsg("events of the range were deleted while the table was exported; try again"));
+			ls_raise(LS_ERROR_EXPORT_CHANGED);
 		e->to_check = false;
 		return true;
 	}
@@ -246,8 +255,11 @@ prepare(export *e, ls_search *search)
 	search->has_range = begun;
 	search->from = state->from;
 	search->to = state->to;
+	search->ascending = state->ascending;
 	ls_search_prepare(search);
 	search->by_row = ls_plan_is_by_row(search->query);
+	if (state->ascending && !search->by_row)
+		ls_search_invalid("order", "the query makes a table, whose order stage sort decides");
 	search->limit_given = true;
 	if (!begun)
 	{
@@ -259,7 +271,9 @@ prepare(export *e, ls_search *search)
 	/* A table in one piece is of one snapshot anyway, and faster without the condition. */
 	if (search->by_row || begun)
 		leave_out_newer(search, state->newest);
-	if (search->by_row && begun)
+	if (search->by_row && begun && state->ascending)
+		search->from = Max(search->from, state->position.time);
+	else if (search->by_row && begun)
 		search->to = Min(search->to, state->position.time + 1);
 	search->limit = search->by_row ? (int) Min(state->most, MOST_SCANNED)
 								   : (int) (state->limit - state->rows) + (begun ? 1 : 0);
@@ -350,8 +364,7 @@ run_piece(export *e, ls_search *search)
 		e->most = Min(e->most, (uint32) search->limit);
 	ls_plan_run(search, plan, take, e);
 	if (e->to_check && e->n == 0)
-		ereport(ERROR, errcode(ls_errcode(LS_ERROR_SERVICE_UNAVAILABLE)),
-				errmsg("events of the range were deleted while the table was exported; try again"));
+		ls_raise(LS_ERROR_EXPORT_CHANGED);
 	state->most = next_most(e, plan, search->limit - Max(end.left, 0));
 	if (!e->more && end.more)
 	{
@@ -496,7 +509,7 @@ pack(export *e, bool last)
 }
 
 /*
- * export(q, format, earliest, latest, limit, fields) returns logsvc_internal.http_response: the
+ * export(q, format, earliest, latest, limit, fields, order) returns logsvc_internal.http_response: the
  * next piece.  The executor sends the request back for the one after it.
  */
 Datum
@@ -529,6 +542,7 @@ logsvc_export(PG_FUNCTION_ARGS)
 		state->format =
 			PG_ARGISNULL(1) ? LS_EXPORT_LINES : format_of(text_argument(fcinfo, 1), false);
 		state->limit = limit_argument(fcinfo, 4, "limit");
+		state->ascending = !PG_ARGISNULL(6) && is_ascending(text_argument(fcinfo, 6));
 		state->packed = ls_http_choose_coding(request->accept_encoding) != LS_HTTP_PLAIN;
 	}
 	else

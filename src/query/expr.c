@@ -11,7 +11,7 @@
  */
 #include "src/query/language_internal.h"
 #include "src/query/parser.h"
-#include "src/query/text.h"
+#include "src/engine/text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/text.h"
+#include "src/query/extract.h"
 
 #include <stdlib.h>
 
@@ -18,10 +18,6 @@
 
 /* Of the number of an element of a list. */
 #define MAX_DIGITS 6
-
-/* Longer numbers, and longer exponents, are no numbers of PostgreSQL, which reads the answer. */
-#define MAX_NUMBER 100000
-#define MAX_EXPONENT_DIGITS 5
 
 typedef struct member
 {
@@ -132,40 +128,13 @@ finish(object *o, ls_buf *buf)
 
 /* ---- JSON ---- */
 
-/* Can PostgreSQL read all numbers in a compact JSON text? */
+/* Can PostgreSQL read all numbers in a JSON text? */
 static bool
 numbers_fit(ls_str json)
 {
-	size_t digits = 0;
-	size_t exponent = 0;
-	bool in_exponent = false;
+	ls_str wide;
 
-	for (size_t i = 0; i < json.len; i++)
-	{
-		char c = json.data[i];
-
-		if (c == '"')
-		{
-			while (json.data[++i] != '"')
-				i += json.data[i] == '\\';
-			continue;
-		}
-		if (c >= '0' && c <= '9')
-		{
-			digits++;
-			exponent += in_exponent;
-			if (digits > MAX_NUMBER || exponent > MAX_EXPONENT_DIGITS)
-				return false;
-		}
-		else if (digits > 0 && (c == 'e' || c == 'E'))
-			in_exponent = true;
-		else if (c != '.' && c != '+' && c != '-')
-		{
-			digits = exponent = 0;
-			in_exponent = false;
-		}
-	}
-	return true;
+	return !ls_json_wide_number(json, 0, &wide);
 }
 
 /* A value in the form in which it is stored. */

@@ -13,7 +13,7 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 
-#include "src/query/text.h"
+#include "src/query/extract.h"
 #include "src/query/value.h"
 
 PG_FUNCTION_INFO_V1(logsvc_text_fields);

@@ -116,8 +116,8 @@ eval(ls_planner *p, const ls_query_stage *stage)
 }
 
 /* Here, other names of the time are known. */
-static void
-check_bin(ls_planner *p, const ls_query_stage *stage)
+void
+ls_plan_check_bin(ls_planner *p, const ls_query_stage *stage)
 {
 	const ls_query_field *field = stage->assigns.items[0]->value->args[0]->field;
 
@@ -274,22 +274,39 @@ label_if_needed(ls_planner *p, const ls_query_stage *stage)
 	ls_plan_patterns(p, NULL);
 }
 
+/* The stages that scans run, for those who ask how a query is run. */
+static const char *
+stages_inside(const ls_planner *p, uint32 n)
+{
+	const ls_query_stages *stages = &p->search->query->stages;
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (uint32 i = 0; i < n && i < stages->n; i++)
+		appendStringInfo(&names, "%s%s", i > 0 ? " | " : "",
+						 ls_query_stage_name(stages->items[i]->kind));
+	return n == 0 ? NULL : names.data;
+}
+
 static void
 add_stages(ls_planner *p)
 {
 	const ls_query *query = p->search->query;
 	uint32 n_stages = p->search->places ? 0 : query->stages.n;
 	bool scanned = false;
+	uint32 begin = p->first_stage;
 
+	if (n_stages > 0 && !p->search->by_row)
+		begin = ls_plan_program_make(p);
+	p->plan->inside = stages_inside(p, begin + (p->program != NULL));
 	p->late = !p->search->places && ls_plan_is_late(p);
 	p->plan->drops = p->search->by_row && ls_plan_drops_rows(p);
 	p->plan->newest =
 		p->search->by_row ? p->search->limit + 1 : ls_plan_rows_wanted(p, p->first_stage);
-	for (uint32 i = p->first_stage; i < n_stages; i++)
+	for (uint32 i = begin; i < n_stages; i++)
 	{
 		const ls_query_stage *stage = query->stages.items[i];
-		bool first =
-			i == p->first_stage && ls_plan_groups_parts(stage) && !ls_plan_names_template_id(stage);
+		bool first = i == begin && p->program != NULL;
 
 		p->stage = (int) i + 1;
 		p->span = stage->span;
@@ -312,7 +329,7 @@ add_stages(ls_planner *p)
 				where(p, stage);
 				break;
 			case LS_QUERY_BIN_STAGE:
-				check_bin(p, stage);
+				ls_plan_check_bin(p, stage);
 				eval(p, stage);
 				break;
 			case LS_QUERY_EVAL:
@@ -575,7 +592,9 @@ end_scan(ls_planner *p)
 
 	if (p->values.n > 0 || plan->table)
 	{
-		ls_scan_describe(&p->scan, LS_SCAN_FIELDS, ls_plan_field_array(p, &p->values));
+		ls_scan_describe(&p->scan, LS_SCAN_FIELDS,
+						 p->program != NULL ? ls_plan_text_array(p->key_names, p->values.n)
+											: ls_plan_field_array(p, &p->values));
 		ls_plan_set(p, p->fields, p->scan.attributes[LS_SCAN_FIELDS].value);
 	}
 	ls_scan_describe(&p->scan, LS_SCAN_WANT_EVENT,
@@ -646,6 +665,8 @@ void
 ls_plan_print(StringInfo out, const ls_plan *plan)
 {
 	appendStringInfoString(out, plan->sql.data);
+	if (plan->inside != NULL)
+		appendStringInfo(out, "\n-- inside parts: %s", plan->inside);
 	for (int i = 0; i < plan->n_params; i++)
 	{
 		Oid output;

@@ -64,6 +64,8 @@ typedef struct ls_binding
 	bool path;   /* it stands for a path inside of other fields, which the answer has */
 } ls_binding;
 
+typedef struct ls_plan_program ls_plan_program;
+
 typedef struct ls_planner
 {
 	ls_search *search;
@@ -100,14 +102,19 @@ typedef struct ls_planner
 	int eventstats; /* stages of this kind so far */
 	int scan_number;
 	ls_scan_description scan;
-	bool late;     /* events are made at the end, for the remaining rows */
-	uint32 offset; /* of the page, if pages count rows */
+	ls_plan_program *program;           /* of group_parts; NULL: none */
+	ls_str key_names[LS_PLAN_MAX_KEYS]; /* with a program: its names of the keys */
+	bool late;                          /* events are made at the end, for the remaining rows */
+	uint32 offset;                      /* of the page, if pages count rows */
 } ls_planner;
 
 /* ---- plan.c ---- */
 
 /* A planner without text yet; its parameters are those that every scan of matching rows needs. */
 extern ls_planner *ls_plan_begin(ls_search *search, ls_filter *matching);
+
+/* Raises QUERY_SEMANTIC_ERROR if the stage bin has a number as span of a time. */
+extern void ls_plan_check_bin(ls_planner *p, const ls_query_stage *stage);
 
 /* ---- plan_statement.c ---- */
 
@@ -224,6 +231,25 @@ extern char *ls_plan_evaluation(ls_planner *p, const ls_query_stage *stage, int 
 /* The SQL for the value of an expression of a stage; *text as above. */
 extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text);
 
+/* Raises QUERY_SEMANTIC_ERROR for a pattern that is not a regular expression. */
+extern void ls_plan_check_patterns(ls_planner *p, const ls_query_expr *expr);
+
+/* ---- plan_program.c ---- */
+
+/*
+ * Turns the stages before a table that group_parts can make into a program of the scan.
+ * Returns the number of the table's stage; without such stages p->first_stage.  p->program is
+ * set if group_parts makes the table.
+ */
+extern uint32 ls_plan_program_make(ls_planner *p);
+
+/* The name of an argument or a field (one of them is NULL) for group_parts. */
+extern ls_str ls_plan_program_source(ls_planner *p, const ls_query_expr *expr,
+									 const ls_query_field *field);
+
+/* The number of the parameter with the program, after the last name was asked for. */
+extern int ls_plan_program_parameter(ls_planner *p);
+
 /* ---- plan_lookup.c ---- */
 
 /* Plans the stage `lookup`.  Raises QUERY_SEMANTIC_ERROR if there is no such table or column. */
@@ -261,7 +287,7 @@ extern ls_filter *ls_plan_conditions(ls_search *search, uint32 *done);
 
 /* ---- plan_table.c; `first`: the stage is the first one ---- */
 
-/* Can the stage, if it is the first one, group and aggregate inside parts? */
+/* Can the stage group and aggregate inside parts, if its fields are those of parts? */
 extern bool ls_plan_groups_parts(const ls_query_stage *stage);
 
 /*

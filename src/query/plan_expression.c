@@ -27,8 +27,8 @@ ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage)
 }
 
 /* Check regular expressions before anything runs, so that the error has a position. */
-static void
-check_patterns(ls_planner *p, const ls_query_expr *expr)
+void
+ls_plan_check_patterns(ls_planner *p, const ls_query_expr *expr)
 {
 	const char *error;
 
@@ -39,7 +39,7 @@ check_patterns(ls_planner *p, const ls_query_expr *expr)
 			ls_search_fail(p->search, expr->args[1]->span, "not a regular expression: %s", error);
 	}
 	for (uint32 i = 0; i < expr->n_args; i++)
-		check_patterns(p, expr->args[i]);
+		ls_plan_check_patterns(p, expr->args[i]);
 }
 
 /* The parameter with the name of the search's time zone; it is added once. */
@@ -64,7 +64,7 @@ ls_plan_evaluation(ls_planner *p, const ls_query_stage *stage, int number, int *
 	ls_value_fields named = {.n = 0};
 	StringInfoData sql;
 
-	check_patterns(p, expr);
+	ls_plan_check_patterns(p, expr);
 	if (!ls_value_list_fields(expr, &named))
 		ls_search_fail(p->search, expr->span, "the expression names more than %d fields",
 					   LS_VALUE_MAX_FIELDS);

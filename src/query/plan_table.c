@@ -34,12 +34,12 @@ ls_plan_groups_parts(const ls_query_stage *stage)
 		default:
 			return false;
 	}
-	/* Expressions are not evaluated inside parts, and lists are not made there. */
+	/* Lists are not made inside parts. */
 	for (uint32 i = 0; i < stage->aggregates.n; i++)
 	{
 		const ls_query_aggregate *a = stage->aggregates.items[i];
 
-		if (a->kind == LS_QUERY_VALUES || (a->arg != NULL && a->arg->kind != LS_QUERY_EXPR_FIELD))
+		if (a->kind == LS_QUERY_VALUES)
 			return false;
 	}
 	return true;
@@ -78,6 +78,17 @@ double_text(const char *value)
 		value, value, value, value, value, value);
 }
 
+/* A sum as JSON text; one that is too long for a number (ls_num_parse) as a double, at most the largest. */
+static char *
+sum_text(const char *value)
+{
+	return psprintf("CASE WHEN pg_catalog.length(%s::pg_catalog.text) > 300"
+					" THEN pg_catalog.float8(least(greatest(%s, -1.7976931348623157e308),"
+					" 1.7976931348623157e308))::pg_catalog.text"
+					" ELSE %s::pg_catalog.text END",
+					value, value, value);
+}
+
 /* The list of the values; each is named so often that it becomes a column. */
 static char *
 values_of(ls_planner *p, const ls_query_aggregate *aggregate, char *known)
@@ -111,7 +122,7 @@ ls_plan_aggregate(ls_planner *p, const ls_query_stage *stage, int number, int *t
 		case LS_QUERY_DC:
 			return psprintf("pg_catalog.count(DISTINCT %s)::pg_catalog.text", known);
 		case LS_QUERY_SUM:
-			return psprintf("pg_catalog.sum(%s)::pg_catalog.text", number_of(p, a, value));
+			return sum_text(psprintf("pg_catalog.sum(%s)", number_of(p, a, value)));
 		case LS_QUERY_AVG:
 			return double_text(
 				psprintf("pg_catalog.avg(%s)::pg_catalog.float8", number_of(p, a, value)));
@@ -205,13 +216,6 @@ group_by(int n)
 
 /* ---- groups made inside of parts ---- */
 
-static void
-check_attribute(ls_planner *p, const ls_query_field *field)
-{
-	if (field->builtin == LS_QUERY_NOT_BUILTIN && field->n_parts == 0)
-		ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
-}
-
 /* group_parts is asked for the fields of the keys, in that order. */
 static void
 set_keys(ls_planner *p, const ls_query_fields *a, const ls_query_fields *b)
@@ -223,7 +227,7 @@ set_keys(ls_planner *p, const ls_query_fields *a, const ls_query_fields *b)
 	for (uint32 i = 0; b != NULL && i < b->n; i++)
 		keys.items[keys.n++] = b->items[i];
 	for (int i = 0; i < keys.n; i++)
-		check_attribute(p, keys.items[i]);
+		p->key_names[i] = ls_plan_program_source(p, NULL, keys.items[i]);
 	p->values = keys;
 }
 
@@ -254,12 +258,11 @@ aggregates_of(ls_planner *p, const ls_query_stage *stage, char **values, bool ou
 				outer ? "coalesce(g.count, 0)::pg_catalog.text" : "g.count::pg_catalog.text";
 			continue;
 		}
-		check_attribute(p, a->arg->field);
 		texts[n++] = CStringGetTextDatum(
 			psprintf("%s %d %s",
 					 a->kind == LS_QUERY_PERCENTILE ? psprintf("p%d", a->percent) : names[a->kind],
 					 counts || edges ? -1 : new_counter(p, a),
-					 ls_cstring_of_str(ls_plan_field_name(p, a->arg->field))));
+					 ls_cstring_of_str(ls_plan_program_source(p, a->arg, NULL))));
 		values[i] =
 			psprintf(outer && counts ? "coalesce(g.\"values\"[%d], '0')" : "g.\"values\"[%d]", n);
 	}
@@ -280,9 +283,9 @@ group_parts(ls_planner *p, const char *starts, const char *with, const char *kep
 	appendStringInfo(
 		&sql,
 		"(SELECT logsvc_internal.group_parts(s.id, s.header, s.body, s.index_name, $%d,"
-		" $%d, $%d, $%d, %s, %s, %s) AS groups FROM ",
-		p->filter, p->from, p->to, p->fields, starts, with, kept);
-	ls_plan_append_sources(p, &sql, false);
+		" $%d, $%d, $%d, %s, %s, %s, $%d) AS groups FROM ",
+		p->filter, p->from, p->to, p->fields, starts, with, kept, ls_plan_program_parameter(p));
+	ls_plan_append_sources(p, &sql, p->search->sample > 0);
 	appendStringInfo(&sql, ") a %s JOIN LATERAL logsvc_internal.group_rows(a.groups) g%s",
 					 outer ? "LEFT" : "CROSS", outer ? " ON true" : "");
 	return sql.data;

@@ -79,6 +79,7 @@ typedef struct ls_search
 	bool explain;
 	bool histogram; /* return these besides the rows */
 	bool fields;
+	uint64 sample;   /* see ls_scan_session; 0: all events */
 	ls_buf identity; /* identifies the request: a cursor is valid only for the same one */
 	ls_time now;     /* that relative times count from; 0: ls_search_range sets it */
 
@@ -147,9 +148,6 @@ extern void ls_search_range(ls_search *search);
 
 /* Sets the time zone to that of the organization. */
 extern void ls_search_zone(ls_search *search);
-
-/* A time zone by its name; UTC if there is none of that name. */
-extern ls_query_zone ls_zone_named(const char *name);
 
 /*
  * Sets the indexes to search: the named ones (INDEX_NOT_FOUND if one does not exist),
@@ -271,6 +269,7 @@ typedef struct ls_plan
 	int n_counters;
 	ls_query_span patterns; /* the last stage patterns; for a warning */
 	ls_query_span lists;    /* the last aggregate values; for a warning */
+	const char *inside;     /* names of the stages that scans run; NULL: none */
 } ls_plan;
 
 /* Where a page begins. */
@@ -303,6 +302,7 @@ typedef struct ls_overview
 	ls_plan *plan;
 	char *span;      /* of the histogram, in the form of the language */
 	char *histogram; /* JSON; NULL: not requested */
+	char *levels;    /* JSON: the histogram by level */
 	char *fields;    /* JSON; NULL: not requested */
 	bool all_fields; /* `fields` is complete */
 } ls_overview;

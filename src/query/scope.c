@@ -11,6 +11,8 @@
 #include "pgtime.h"
 #include "utils/builtins.h"
 
+#include "src/scan/scan.h"
+
 /* ---- errors ---- */
 
 static void
@@ -109,39 +111,12 @@ ls_search_invalid(const char *path, const char *message)
 	ls_json_quote(&details, ls_str_of_cstring(message));
 	ls_buf_lit(&details, "}]");
 	ls_buf_char(&details, '\0');
-	ereport(ERROR, errcode(ls_errcode(LS_ERROR_VALIDATION)), errmsg("%s: %s", path, message),
+	ereport(ERROR, errcode(ls_errcode(LS_ERROR_VALIDATION)),
+			errmsg("%s%s%s", path, path[0] == '\0' ? "" : ": ", message),
 			errdetail_internal("%s", details.failed ? "[]" : details.data));
 }
 
 /* ---- time ---- */
-
-static int32_t
-zone_offset(void *context, ls_time utc)
-{
-	pg_time_t seconds = (pg_time_t) (utc / LS_USECS_PER_SEC - (utc % LS_USECS_PER_SEC < 0));
-	struct pg_tm *local = pg_localtime(&seconds, context);
-
-	return local == NULL ? 0 : (int32_t) local->tm_gmtoff;
-}
-
-static const char *
-zone_abbreviation(void *context, ls_time utc)
-{
-	pg_time_t seconds = (pg_time_t) (utc / LS_USECS_PER_SEC - (utc % LS_USECS_PER_SEC < 0));
-	struct pg_tm *local = pg_localtime(&seconds, context);
-
-	return local == NULL ? NULL : local->tm_zone;
-}
-
-ls_query_zone
-ls_zone_named(const char *name)
-{
-	pg_tz *tz = pg_tzset(name);
-
-	if (tz == NULL)
-		return (ls_query_zone){NULL, NULL, NULL};
-	return (ls_query_zone){zone_offset, tz, zone_abbreviation};
-}
 
 void
 ls_search_zone(ls_search *search)

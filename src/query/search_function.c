@@ -26,6 +26,7 @@
 
 PG_FUNCTION_INFO_V1(logsvc_search_json);
 PG_FUNCTION_INFO_V1(logsvc_search);
+PG_FUNCTION_INFO_V1(logsvc_search_sample);
 PG_FUNCTION_INFO_V1(logsvc_search_rows_json);
 PG_FUNCTION_INFO_V1(logsvc_search_rows);
 PG_FUNCTION_INFO_V1(logsvc_query_logs_json);
@@ -34,6 +35,9 @@ PG_FUNCTION_INFO_V1(logsvc_check_query);
 PG_FUNCTION_INFO_V1(logsvc_searched_indexes);
 
 #define SEARCH_MEMORY ((size_t) 64 * 1024 * 1024)
+
+/* What the list of a field's values may cost (see ls_scan_session): some 10 ms. */
+#define SAMPLE 4096
 
 static ls_str
 text_argument(FunctionCallInfo fcinfo, int argument)
@@ -148,6 +152,35 @@ logsvc_search_json(PG_FUNCTION_ARGS)
 	ls_search_answer(&search, plan, &position, started, false, &out);
 	SPI_finish();
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
+}
+
+/*
+ * search_sample(q, earliest, latest, limit) returns jsonb: the body of the answer of a search
+ * whose first stage is top, over the newest events until it has looked at some thousand
+ * different values.  meta.stats.approximate says whether there are other events.
+ */
+Datum
+logsvc_search_sample(PG_FUNCTION_ARGS)
+{
+	TimestampTz started = GetCurrentTimestamp();
+	ls_position position = {0};
+	ls_search search;
+	StringInfoData out;
+	ls_plan *plan;
+
+	initStringInfo(&out);
+	ls_search_begin(&search, "earliest", "latest");
+	search.q = text_argument(fcinfo, 0);
+	search.earliest = text_argument(fcinfo, 1);
+	search.latest = text_argument(fcinfo, 2);
+	if (!PG_ARGISNULL(3))
+		set_limit(&search, PG_GETARG_INT32(3));
+	search.sample = SAMPLE;
+	ls_search_prepare(&search);
+	plan = ls_search_plan(&search, &position);
+	ls_search_answer(&search, plan, &position, started, false, &out);
+	SPI_finish();
+	return ls_jsonb_of_events(ls_str_make(out.data, (size_t) out.len));
 }
 
 /* search(...) returns jsonb: the same.  (An SQL function would be planned on each call.) */

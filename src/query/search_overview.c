@@ -43,7 +43,7 @@ ls_overview_plan(ls_search *search)
 	overview = palloc0(sizeof(*overview));
 	p = ls_plan_begin(search, search->filter);
 	p->plan->table = true;
-	p->plan->n_columns = 3;
+	p->plan->n_columns = 4;
 	overview->plan = p->plan;
 	if (search->histogram)
 	{
@@ -52,17 +52,19 @@ ls_overview_plan(ls_search *search)
 		times = psprintf("$%d", ls_plan_times(p, starts, n));
 		overview->span = psprintf("%lld%s", (long long) span.amount, ls_query_unit_name(span.unit));
 		overview->histogram = empty_histogram(search, starts, n);
+		overview->levels = pstrdup("{}");
 	}
 	if (search->fields)
 	{
 		overview->fields = pstrdup("[]");
 		overview->all_fields = true;
 	}
-	appendStringInfo(&p->plan->sql,
-					 "SELECT o.o[1], o.o[2], o.o[3] FROM (SELECT logsvc_internal.overview_parts("
-					 "s.id, s.header, s.body, s.index_name, $%d, $%d, $%d, %s, $%d) AS o FROM ",
-					 p->filter, p->from, p->to, times,
-					 ls_plan_parameter(p, BOOLOID, BoolGetDatum(search->fields), false));
+	appendStringInfo(
+		&p->plan->sql,
+		"SELECT o.o[1], o.o[2], o.o[3], o.o[4] FROM (SELECT logsvc_internal.overview_parts("
+		"s.id, s.header, s.body, s.index_name, $%d, $%d, $%d, %s, $%d) AS o FROM ",
+		p->filter, p->from, p->to, times,
+		ls_plan_parameter(p, BOOLOID, BoolGetDatum(search->fields), false));
 	ls_plan_append_sources(p, &p->plan->sql, false);
 	appendStringInfoString(&p->plan->sql, ") o");
 	return overview;
@@ -77,7 +79,10 @@ ls_overview_row(void *context, const ls_position *position, char **texts)
 	if (texts[0] == NULL)
 		return true;
 	if (overview->histogram != NULL)
+	{
 		overview->histogram = pstrdup(texts[0]);
+		overview->levels = pstrdup(texts[3]);
+	}
 	if (overview->fields != NULL)
 		overview->fields = pstrdup(texts[1]);
 	overview->all_fields = strcmp(texts[2], "true") == 0;
@@ -88,8 +93,8 @@ void
 ls_overview_append(StringInfo out, const ls_overview *overview)
 {
 	if (overview->histogram != NULL)
-		appendStringInfo(out, ",\"histogram\":{\"span\":\"%s\",\"buckets\":%s}", overview->span,
-						 overview->histogram);
+		appendStringInfo(out, ",\"histogram\":{\"span\":\"%s\",\"buckets\":%s,\"levels\":%s}",
+						 overview->span, overview->histogram, overview->levels);
 	if (overview->fields != NULL)
 		appendStringInfo(out, ",\"fields\":%s,\"allFields\":%s", overview->fields,
 						 overview->all_fields ? "true" : "false");

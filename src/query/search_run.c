@@ -27,7 +27,7 @@
 
 #include "src/ingest/ingest.h"
 #include "src/part/event_id.h"
-#include "src/query/text.h"
+#include "src/query/extract.h"
 #include "src/scan/scan.h"
 
 StaticAssertDecl(LS_SCAN_MAX_COUNTERS >= LS_PLAN_MAX_COUNTERS, "a counter for each aggregate");
@@ -205,6 +205,7 @@ new_session(const ls_search *search, const ls_plan *plan)
 							 .now = search->given == NULL ? 0 : search->now,
 							 .descending = !search->ascending,
 							 .newest = plan->newest,
+							 .sample = search->sample,
 							 .context = CurrentMemoryContext};
 }
 
@@ -439,11 +440,11 @@ append_meta(answer *a, const ls_scan_session *session, TimestampTz started)
 					 "},\"stats\":{\"rowsScanned\":" UINT64_FORMAT
 					 ",\"bytesScanned\":" UINT64_FORMAT ",\"rowsMatched\":" UINT64_FORMAT
 					 ",\"partsScanned\":" UINT64_FORMAT ",\"partsPruned\":" INT64_FORMAT
-					 ",\"tookMs\":%ld,\"approximate\":false},\"truncated\":%s,\"warnings\":[",
+					 ",\"tookMs\":%ld,\"approximate\":%s},\"truncated\":%s,\"warnings\":[",
 					 session->rows, session->bytes, session->matched, session->parts,
 					 Max(parts - (int64) session->parts, 0),
 					 TimestampDifferenceMilliseconds(started, GetCurrentTimestamp()),
-					 a->more ? "true" : "false");
+					 session->sampled ? "true" : "false", a->more ? "true" : "false");
 	ls_search_append_warnings(a->out, s);
 	appendStringInfoString(a->out, "],\"sql\":");
 	if (s->explain)

@@ -7,7 +7,7 @@
  */
 #include "src/query/language_internal.h"
 #include "src/query/parser.h"
-#include "src/query/text.h"
+#include "src/query/extract.h"
 
 #include <stdlib.h>
 

@@ -211,6 +211,13 @@ has_suffix(const ls_query_state *state, uint32_t i, ls_str word)
 	return is_letter(word.data[0]) || is_digit(word.data[0]);
 }
 
+/* _time:5m and _stream:{...}: LogsQL's time range and labels. */
+static bool
+is_of_logsql(ls_str name)
+{
+	return ls_str_eq(name, LS_STR("_time")) || ls_str_eq(name, LS_STR("_stream"));
+}
+
 /* Makes the tokens for a word of the head; *used: how many of the scanner's tokens were read. */
 static void
 cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
@@ -244,6 +251,8 @@ cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
 		name = 0;
 	}
 	if (has_suffix(state, i, ls_query_slice(state, t->span)))
+		state->other_language = true;
+	if (name > 0 && is_of_logsql(ls_str_make(text + start, name)))
 		state->other_language = true;
 	if (name > 0)
 	{

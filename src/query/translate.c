@@ -306,13 +306,26 @@ attempt(ls_str text, ls_arena *arena, translator read, bool compare_times,
 static bool
 translate(ls_str text, ls_arena *arena, ls_query_translation *translation)
 {
-	if (ls_query_is_logql(text))
+	ls_query_translation logsql = {.language = "LogsQL"};
+	bool is_logql = ls_query_is_logql(text);
+
+	if (is_logql)
 	{
 		translation->language = "LogQL";
 		translation->certain = true;
-		(void) attempt(text, arena, ls_query_read_logql, false, translation);
+		if (attempt(text, arena, ls_query_read_logql, false, translation))
+			return true;
+	}
+	/* {app="x"} error: the selectors are the same. */
+	if ((!is_logql || translation->problem == NULL) &&
+		(attempt(text, arena, ls_query_read_logsql, false, &logsql) ||
+		 (!is_logql && logsql.certain && logsql.problem != NULL)))
+	{
+		*translation = logsql;
 		return true;
 	}
+	if (is_logql)
+		return true;
 	translation->language = "Lucene or KQL";
 	return attempt(text, arena, ls_query_read_lucene, false, translation) ||
 		   attempt(text, arena, ls_query_read_lucene, true, translation) ||

@@ -58,6 +58,9 @@ extern void ls_query_explain_error(ls_query_state *state);
 extern bool ls_query_is_logql(ls_str text);
 extern bool ls_query_read_logql(ls_query_source *source, ls_buf *out);
 
+/* LogsQL of VictoriaLogs: only what other languages do not have makes a text LogsQL. */
+extern bool ls_query_read_logsql(ls_query_source *source, ls_buf *out);
+
 /* Lucene's syntax and Kibana's KQL; also Datadog's. */
 extern bool ls_query_read_lucene(ls_query_source *source, ls_buf *out);
 

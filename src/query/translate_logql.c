@@ -244,9 +244,8 @@ read_operator(ls_query_source *s)
 	return LS_STR("");
 }
 
-/* {app="x", env=~"a|b"} */
-static bool
-read_selector(ls_logql *q)
+bool
+ls_logql_selector(ls_logql *q)
 {
 	ls_query_source *s = q->s;
 
@@ -618,7 +617,7 @@ ls_logql_pipeline(ls_logql *q)
 {
 	ls_query_source *s = q->s;
 
-	if (!read_selector(q))
+	if (!ls_logql_selector(q))
 		return false;
 	for (;;)
 	{

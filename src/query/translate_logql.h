@@ -33,6 +33,9 @@ extern bool ls_logql_string(ls_query_source *s, ls_str *value);
 /* Our name of a label. */
 extern ls_str ls_logql_label(ls_str name);
 
+/* {app="x", env=~"a|b"}: terms of the head, `terms` of them. */
+extern bool ls_logql_selector(ls_logql *q);
+
 /* {app="x"} |= "y" | json ...; in a metric also [5m]. */
 extern bool ls_logql_pipeline(ls_logql *q);
 

@@ -53,7 +53,7 @@ static ls_str
 closest_name(ls_str name, const ls_field_names *names)
 {
 	ls_str builtins[LS_QUERY_TEMPLATE_ID + 1] = {{NULL, 0}};
-	int closest = ls_query_closest(name, names->items, (uint32) names->n);
+	int closest = ls_closest(name, names->items, (uint32) names->n);
 
 	if (closest >= 0)
 		return names->items[closest];
@@ -62,7 +62,7 @@ closest_name(ls_str name, const ls_field_names *names)
 		return LS_STR("");
 	for (int i = LS_QUERY_EVENT; i <= LS_QUERY_TEMPLATE_ID; i++)
 		builtins[i] = ls_str_of_cstring(ls_query_builtin_name((ls_query_builtin) i));
-	closest = ls_query_closest(name, builtins, lengthof(builtins));
+	closest = ls_closest(name, builtins, lengthof(builtins));
 	return closest >= 0 ? builtins[closest] : LS_STR("");
 }
 

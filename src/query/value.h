@@ -16,16 +16,14 @@
 
 #include "fmgr.h"
 
+#include "src/engine/engine.h"
 #include "src/query/ast.h"
 
 /* Fields that one expression may name. */
-#define LS_VALUE_MAX_FIELDS 64
+#define LS_VALUE_MAX_FIELDS LS_ENGINE_MAX_FIELDS
 
 /* Values that an expression is evaluated with: those of its fields, and the time zone. */
 #define LS_VALUE_MAX_VALUES (LS_VALUE_MAX_FIELDS + 1)
-
-/* Bytes of a text that an expression may make: the limit of an event's text. */
-#define LS_VALUE_MAX_LENGTH ((size_t) 1024 * 1024)
 
 typedef struct ls_value_fields
 {
@@ -57,7 +55,7 @@ extern ls_value_program *ls_value_prepare(const ls_query_expr *expr);
 /*
  * Evaluate it with the values of its fields, in the order of ls_value_list_fields
  * (data NULL: missing).  They raise QUERY_MEMORY_LIMIT when out of memory or when a
- * text is longer than LS_VALUE_MAX_LENGTH, and QUERY_SEMANTIC_ERROR when a regular
+ * text is longer than LS_ENGINE_MAX_TEXT, and QUERY_SEMANTIC_ERROR when a regular
  * expression needs too many steps.
  */
 extern struct varlena *ls_value_json(ls_value_program *program, const ls_str *fields); /* or NULL */

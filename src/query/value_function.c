@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-#include "src/query/text.h"
+#include "src/query/extract.h"
 #include "src/query/value.h"
 #include "src/part/match.h"
 #include "src/scan/scan.h"
@@ -630,7 +630,7 @@ logsvc_values_step(PG_FUNCTION_ARGS)
 		if (list->last != NULL && VARSIZE_ANY_EXHDR(list->last) == len &&
 			memcmp(VARDATA_ANY(list->last), VARDATA_ANY(value), len) == 0)
 			;
-		else if (list->n == LS_VALUES_MAX || (Size) list->json.len + len > LS_VALUE_MAX_LENGTH)
+		else if (list->n == LS_VALUES_MAX || (Size) list->json.len + len > LS_ENGINE_MAX_TEXT)
 			list->cut = true;
 		else
 		{

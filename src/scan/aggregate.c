@@ -16,6 +16,7 @@
  */
 #include "src/scan/aggregate_internal.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "common/int.h"
@@ -286,19 +287,6 @@ static const int64 powers[] = {1,
 
 #define MAX_SCALE ((int) lengthof(powers) - 1)
 
-/* Is the value a number?  Like sort_number in SQL. */
-static bool
-number_of(const ls_scan_value *value, ls_num *number)
-{
-	if (value->kind == LS_KIND_INTEGER)
-	{
-		*number = (ls_num){.is_int = true, .i = value->integer, .d = (double) value->integer};
-		return true;
-	}
-	return (value->kind == LS_KIND_NUMBER || value->kind == LS_KIND_STRING) &&
-		   ls_num_parse(value->text, number) && isfinite(number->d);
-}
-
 static Numeric
 numeric_of_text(const char *text)
 {
@@ -494,10 +482,16 @@ add_numbers(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 		int64 units;
 		int scale;
 
-		if (!ls_scan_field_typed(scan, &m->field, rows->block, rows->rows[i], &value) ||
-			value.kind == LS_KIND_NULL)
+		/* Sums are made of the digits. */
+		if (m->kind == MEASURE_SUM || m->kind == MEASURE_AVG
+				? !ls_scan_field_typed(scan, &m->field, rows->block, rows->rows[i], &value)
+				: !ls_scan_field_number(scan, &m->field, rows->block, rows->rows[i], &value,
+										&number, &is_number))
 			continue;
-		is_number = number_of(&value, &number);
+		if (value.kind == LS_KIND_NULL)
+			continue;
+		if (m->kind == MEASURE_SUM || m->kind == MEASURE_AVG)
+			is_number = ls_scan_is_number(&value, &number);
 		m->numbers += is_number;
 		m->others += !is_number;
 		if (m->kind == MEASURE_MIN || m->kind == MEASURE_MAX)
@@ -615,6 +609,30 @@ ls_aggregate_add(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows, uint
 	}
 }
 
+bool
+ls_aggregate_in_header(const ls_aggregate *m, const ls_scan *scan)
+{
+	const ls_part_stats *stats = ls_part_statistics(scan->part);
+
+	return (m->kind == MEASURE_MIN || m->kind == MEASURE_MAX) &&
+		   m->field.source == LS_SOURCE_TIMESTAMP && scan->levels == stats->level_mask &&
+		   stats->min_time >= scan->from && stats->max_time < scan->to;
+}
+
+void
+ls_aggregate_add_header(ls_aggregate *m, const ls_scan *scan, uint32 group, uint32 n_groups)
+{
+	const ls_part_stats *stats = ls_part_statistics(scan->part);
+	char iso[LS_TIME_ISO_LENGTH + 1];
+	ls_scan_value value = {.kind = LS_KIND_STRING};
+
+	ls_aggregate_reserve(m, n_groups);
+	ls_time_format_iso(m->kind == MEASURE_MIN ? stats->min_time : stats->max_time, iso);
+	value.text = ls_str_make(iso, LS_TIME_ISO_LENGTH);
+	m->others += stats->rows;
+	ls_aggregate_add_extreme(m, &m->extremes[group], &value, NULL);
+}
+
 /* The samples of each group side by side. */
 static void
 sort_samples(ls_aggregate *m, uint32 n_groups)
@@ -729,6 +747,23 @@ append_numeric(ls_buf *buf, Numeric value)
 	pfree(text);
 }
 
+/*
+ * A number is a text of at most 300 characters (ls_num_parse).  A longer sum is shown as the nearest
+ * double, or the largest one, so that what comes after it still sees a number.
+ */
+static void
+append_sum(ls_buf *buf, Numeric sum)
+{
+	char *text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(sum)));
+	double number = strlen(text) > 300 ? strtod(text, NULL) : 0;
+
+	if (strlen(text) > 300)
+		append_double(buf, Max(Min(number, DBL_MAX), -DBL_MAX));
+	else
+		ls_buf_str(buf, ls_str_of_cstring(text));
+	pfree(text);
+}
+
 static Numeric
 sum_of(const ls_decimal_sum *sum)
 {
@@ -776,7 +811,7 @@ ls_aggregate_result(ls_aggregate *m, uint32 group, ls_buf *buf)
 			return true;
 		case MEASURE_SUM:
 			if (sum->n > 0)
-				append_numeric(buf, sum_of(sum));
+				append_sum(buf, sum_of(sum));
 			return sum->n > 0;
 		case MEASURE_AVG:
 			if (sum->n > 0)

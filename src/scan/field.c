@@ -10,6 +10,8 @@
  */
 #include "src/scan/part_scan.h"
 
+#include <math.h>
+
 #include "catalog/pg_type.h"
 #include "utils/array.h"
 
@@ -92,6 +94,13 @@ ls_scan_field_parse(ls_arena *arena, ls_str name, ls_scan_field *field)
 		parse_path(arena, name, field);
 		return;
 	}
+	if (name.len > 1 && name.len <= 6 && name.data[0] == '=' &&
+		strspn(ls_cstring_of_str(name) + 1, "0123456789") == name.len - 1)
+	{
+		field->source = LS_SOURCE_VALUE;
+		field->value = (uint32) strtoul(ls_cstring_of_str(name) + 1, NULL, 10);
+		return;
+	}
 	for (size_t i = 0; i < lengthof(names); i++)
 	{
 		if (ls_str_eq(name, ls_str_of_cstring(names[i].name)))
@@ -110,6 +119,8 @@ ls_scan_field_resolve(ls_scan *scan, ls_scan_field *field)
 {
 	ls_place *places;
 
+	if (field->source == LS_SOURCE_VALUE)
+		ls_scan_want_value(scan, field);
 	if (field->source != LS_SOURCE_COLUMNS)
 		return;
 	if (field->named == LS_FIELD_INDEX && scan->stored)
@@ -190,6 +201,7 @@ column_value(ls_scan *scan, ls_scan_field *field, ls_scan_column *column, uint32
 void
 ls_scan_field_block(ls_scan_field *field)
 {
+	field->values = NULL;
 	for (uint32 i = 0; i < field->n_columns; i++)
 	{
 		field->columns[i].ranks = NULL;
@@ -235,8 +247,51 @@ ls_scan_field_typed(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 ro
 		case LS_SOURCE_INDEX:
 			value->text = scan->index;
 			return true;
+		case LS_SOURCE_VALUE:
+		{
+			const ls_values *values = ls_scan_values(scan, field);
+
+			ls_scan_made_value(scan, values, ls_scan_place(scan, values, row), value);
+			return true;
+		}
 	}
 	return false;
+}
+
+bool
+ls_scan_is_number(const ls_scan_value *value, ls_num *number)
+{
+	if (value->kind == LS_KIND_INTEGER)
+	{
+		*number = (ls_num){.is_int = true, .i = value->integer, .d = (double) value->integer};
+		return true;
+	}
+	return (value->kind == LS_KIND_NUMBER || value->kind == LS_KIND_STRING) &&
+		   ls_num_parse(value->text, number) && isfinite(number->d);
+}
+
+bool
+ls_scan_field_number(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row,
+					 ls_scan_value *value, ls_num *number, bool *is_number)
+{
+	if (field->source == LS_SOURCE_VALUE)
+	{
+		const ls_values *values = ls_scan_values(scan, field);
+		uint32 place = ls_scan_place(scan, values, row);
+		ls_cell kind = (ls_cell) values->kinds[place];
+
+		if (kind == LS_CELL_INTEGER || kind == LS_CELL_DOUBLE)
+		{
+			*value = (ls_scan_value){.kind = LS_KIND_NUMBER, .text = LS_STR("")};
+			*number = ls_values_get(values, place).number;
+			*is_number = true;
+			return true;
+		}
+	}
+	if (!ls_scan_field_typed(scan, field, block, row, value))
+		return false;
+	*is_number = ls_scan_is_number(value, number);
+	return true;
 }
 
 bool

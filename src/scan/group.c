@@ -7,8 +7,9 @@
  * only the final groups ever become text.  Values first become small numbers: a
  * dictionary entry once per part, any other value by a lookup of its JSON text.
  * Rows are then counted by these numbers.  Data in headers (rows, rows of each
- * level, the index, times) are used from there, and timestamps are decoded only if
- * a block covers more than one bucket.
+ * level, the index, times) and value counts are used from there, so a part that is
+ * entirely in the range takes no rows if one other field at most is counted.
+ * Timestamps are decoded only if a block covers more than one bucket.
  *
  *-------------------------------------------------------------------------
  */
@@ -96,6 +97,35 @@ entry_code(ls_groups *g, ls_group_key *f, const ls_vector *vector, uint32 entry)
 	return f->entries.numbers[entry];
 }
 
+/* The codes of values that the scan's program makes. */
+static void
+value_codes(ls_groups *g, ls_group_key *f)
+{
+	const ls_group_rows *rows = &g->rows;
+	const ls_values *values = ls_scan_values(g->scan, &f->field);
+	uint32 codes[LS_ENGINE_MAX_BATCH + 1];
+	ls_scan_value value;
+
+	f->constant = values->constant;
+	if (values->index != NULL)
+		memset(codes, 0xff, Min(values->width, lengthof(codes)) * sizeof(uint32));
+	for (uint32 i = 0; i < (f->constant ? 1 : rows->n); i++)
+	{
+		uint32 place = ls_scan_place(g->scan, values, rows->rows[i]);
+		bool kept = values->index != NULL && place < lengthof(codes);
+
+		if (kept && codes[place] != NO_CODE)
+		{
+			f->row_codes[i] = codes[place];
+			continue;
+		}
+		ls_scan_made_value(g->scan, values, place, &value);
+		f->row_codes[i] = code_of(g, f, &value);
+		if (kept)
+			codes[place] = f->row_codes[i];
+	}
+}
+
 static void
 field_codes(ls_groups *g, ls_group_key *f)
 {
@@ -105,6 +135,11 @@ field_codes(ls_groups *g, ls_group_key *f)
 	ls_scan_value value;
 
 	ls_scan_field_block(&f->field);
+	if (f->field.source == LS_SOURCE_VALUE)
+	{
+		value_codes(g, f);
+		return;
+	}
 	vector = dictionary_of(g, f, rows->block);
 	f->constant = f->field.source == LS_SOURCE_INDEX ||
 				  (vector != NULL && vector->form == LS_VECTOR_CONSTANT &&
@@ -433,25 +468,19 @@ count_rows(ls_groups *g)
 		g->counts[k] += counts[0][k] + counts[1][k] + counts[2][k] + counts[3][k];
 }
 
+/* Adds the listed rows of a block. */
 static void
-add_block(ls_groups *g, uint32 block)
+add_rows(ls_groups *g)
 {
 	ls_group_rows *rows = &g->rows;
-	uint64_t selected[LS_SELECTION_WORDS];
-	uint32 matched = ls_scan_block(g->scan, block, selected);
-	bool constant;
+	bool constant = block_tuples(g);
 
-	if (matched == 0)
-		return;
-	rows->block = block;
-	list_rows(rows, selected, matched);
-	constant = block_tuples(g);
 	if (g->n_starts > 0)
 		constant = block_pairs(g, constant);
 	reserve_counts(g, highest_group(g));
 	if (constant)
 	{
-		g->counts[rows->groups[0]] += matched;
+		g->counts[rows->groups[0]] += rows->n;
 		for (uint32 r = 1; g->n_aggregates > 0 && r < rows->n; r++)
 			rows->groups[r] = rows->groups[0];
 	}
@@ -459,6 +488,115 @@ add_block(ls_groups *g, uint32 block)
 		count_rows(g);
 	for (int i = 0; i < g->n_aggregates; i++)
 		ls_aggregate_add(g->aggregates[i], g->scan, rows, highest_group(g) + 1);
+}
+
+static void
+add_block(ls_groups *g, uint32 block)
+{
+	ls_group_rows *rows = &g->rows;
+	uint64_t selected[LS_SELECTION_WORDS];
+	uint16 matching[LS_PART_BLOCK_ROWS];
+	uint32 matched = ls_scan_block(g->scan, block, selected);
+
+	if (matched == 0)
+		return;
+	rows->block = block;
+	list_rows(rows, selected, matched);
+	if (g->scan->program == NULL)
+	{
+		add_rows(g);
+		return;
+	}
+	memcpy(matching, rows->rows, matched * sizeof(uint16));
+	for (uint32 done = 0; done < matched;)
+	{
+		done += ls_scan_run(g->scan, block, matching + done, matched - done, rows->rows, &rows->n);
+		if (rows->n > 0)
+			add_rows(g);
+	}
+}
+
+/* ---- a sample ---- */
+
+/* Has the sample cost what it may?  Then it is said to be one. */
+static bool
+sample_is_full(const ls_groups *g)
+{
+	ls_scan_session *session = ls_scan_current;
+
+	if (session == NULL || session->sample == 0 ||
+		ls_groups_keys(g) + session->sample_rows / LS_SCAN_SAMPLE_ROWS < session->sample)
+		return false;
+	session->sampled = true;
+	return true;
+}
+
+/*
+ * The i-th block of a part to take.  A part is ordered by level and source, so a sample takes
+ * blocks from all over it: each one is in the middle of the largest gap that is left.
+ */
+static uint32
+nth_block(uint32 i, uint32 n)
+{
+	uint32 at = 0;
+	uint32 bits = 0;
+	uint32 seen = 0;
+
+	if (ls_scan_current == NULL || ls_scan_current->sample == 0)
+		return i;
+	while (1u << bits < n)
+		bits++;
+	for (uint32 k = 0; k < 1u << bits; k++)
+	{
+		at = 0;
+		for (uint32 b = 0; b < bits; b++)
+			at |= (k >> b & 1) << (bits - 1 - b);
+		if (at < n && seen++ == i)
+			break;
+	}
+	return at;
+}
+
+/* Are all keys of the part in dictionaries, so that each one is looked up only once? */
+static bool
+all_in_dictionaries(const ls_groups *g)
+{
+	for (int i = 0; i < g->n_fields; i++)
+	{
+		const ls_scan_field *field = &g->fields[i].field;
+
+		if (field->source != LS_SOURCE_COLUMNS && field->source != LS_SOURCE_INDEX)
+			return false;
+		for (uint32 c = 0; c < field->n_columns; c++)
+		{
+			const ls_str *entries;
+			uint32 n;
+
+			if (!ls_part_dictionary(g->scan->part, field->columns[c].column, &entries, &n))
+				ls_scan_fail(g->scan);
+			if (n == 0 || field->columns[c].nested > 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+static void
+add_blocks(ls_groups *g)
+{
+	uint32 n = ls_part_blocks(g->scan->part);
+	ls_scan_session *session = ls_scan_current;
+	bool costly = session != NULL && session->sample > 0 && !all_in_dictionaries(g);
+
+	for (uint32 i = 0; i < n && !sample_is_full(g); i++)
+	{
+		uint32 block = nth_block(i, n);
+
+		add_block(g, block);
+		if (costly)
+			session->sample_rows += ls_part_block_rows(g->scan->part, block);
+		ls_part_release_block(g->scan->part);
+	}
 }
 
 /* ---- what the header knows ---- */
@@ -519,7 +657,139 @@ add_intervals(ls_groups *g, const ls_part_counts *counts, const uint32 *rows, ui
 	return matched;
 }
 
-/* Counts the rows of the part from its header, if that suffices. */
+/* A value of a field, and its rows of each level. */
+typedef struct counted_value
+{
+	uint32 code;
+	const uint32 *rows;
+	uint32 step; /* from a level to the next one, in `rows` */
+} counted_value;
+
+/* The values of a field in all rows of a part. */
+typedef struct counted_field
+{
+	uint32 n;
+	counted_value *values;
+	uint32 missing[LS_LEVELS]; /* rows without a value */
+} counted_field;
+
+/* May a row have values in two of the columns of the field?  Only the first one counts then. */
+static bool
+columns_overlap(ls_part *part, const ls_scan_field *field)
+{
+	for (uint32 s = 0; field->n_columns > 1 && s < ls_part_shapes(part); s++)
+	{
+		uint32_t n;
+		const uint32_t *columns = ls_part_shape(part, s, &n);
+		uint32 found = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+		{
+			for (uint32 c = 0; c < field->n_columns; c++)
+				found += field->columns[c].column == columns[i];
+		}
+		if (found > 1)
+			return true;
+	}
+	return false;
+}
+
+/* Adds the values of a column, if the part counts them. */
+static bool
+count_column(ls_groups *g, ls_group_key *f, const ls_scan_column *column, counted_field *counted)
+{
+	ls_part *part = g->scan->part;
+	const ls_str *entries = NULL;
+	ls_value_counts counts;
+	uint32_t n = 0;
+
+	if (column->nested > 0)
+		return false;
+	/* A null counts as a missing value. */
+	if (column->kind == LS_KIND_NULL)
+		return true;
+	if (!ls_part_value_counts(part, column->column, &counts))
+		ls_scan_fail(g->scan);
+	if (counts.n == 0)
+		return false;
+	if (counts.integers == NULL && !ls_part_dictionary(part, column->column, &entries, &n))
+		ls_scan_fail(g->scan);
+	if (counts.integers == NULL && n != counts.n)
+		return false;
+	counted->values =
+		checked(ls_arena_grow(g->scan->arena, counted->values, counted->n * sizeof(counted_value),
+							  (counted->n + counts.n) * sizeof(counted_value)));
+	for (uint32 i = 0; i < counts.n; i++)
+	{
+		ls_scan_value value = {.kind = column->kind};
+		uint32 rows = 0;
+
+		for (int level = 0; level < LS_LEVELS; level++)
+		{
+			if (counts.rows[level][i] > counted->missing[level])
+				ls_scan_fail(g->scan);
+			counted->missing[level] -= counts.rows[level][i];
+			if ((g->scan->levels & 1u << level) != 0)
+				rows += counts.rows[level][i];
+		}
+		if (rows == 0)
+			continue;
+		value.text = entries == NULL ? LS_STR("") : entries[i];
+		value.integer = counts.integers == NULL ? 0 : counts.integers[i];
+		counted->values[counted->n++] = (counted_value){code_of(g, f, &value), &counts.rows[0][i],
+														(uint32) (counts.rows[1] - counts.rows[0])};
+	}
+	return true;
+}
+
+/* Counts the values of a field in the whole part; false: the part does not say them. */
+static bool
+count_field(ls_groups *g, ls_group_key *f, counted_field *counted)
+{
+	const ls_part_stats *stats = ls_part_statistics(g->scan->part);
+
+	memset(counted, 0, sizeof(*counted));
+	memcpy(counted->missing, stats->level_rows, sizeof(counted->missing));
+	if (f->field.source != LS_SOURCE_COLUMNS || columns_overlap(g->scan->part, &f->field))
+		return false;
+	for (uint32 c = 0; c < f->field.n_columns; c++)
+	{
+		if (!count_column(g, f, &f->field.columns[c], counted))
+			return false;
+	}
+	return true;
+}
+
+/* The tuple of these codes, or its place among the kept ones. */
+static uint32
+group_of(ls_groups *g, const uint32 *codes)
+{
+	uint32 tuple = tuple_of(g, codes);
+
+	return g->has_kept ? place_of(g, tuple) : tuple;
+}
+
+/* Counts the rows of a level by the values of a field, over one interval; returns how many. */
+static uint64
+add_values(ls_groups *g, const ls_part_counts *counts, const counted_field *counted, int level,
+		   uint32 *codes, int field)
+{
+	uint64 matched = 0;
+
+	for (uint32 i = 0; i <= counted->n; i++)
+	{
+		uint32 rows = i == counted->n ? counted->missing[level]
+									  : counted->values[i].rows[level * counted->values[i].step];
+
+		if (rows == 0)
+			continue;
+		codes[field] = i == counted->n ? LS_GROUP_MISSING : counted->values[i].code;
+		matched += add_intervals(g, counts, &rows, group_of(g, codes));
+	}
+	return matched;
+}
+
+/* Counts the rows of the part from its header and its value counts, if that suffices. */
 static bool
 add_header(ls_groups *g)
 {
@@ -527,12 +797,20 @@ add_header(ls_groups *g)
 										"\"warn\"",  "\"error\"", "\"fatal\""};
 	const ls_scan *scan = g->scan;
 	int level_field = -1;
+	int counted_at = -1;
+	counted_field counted;
+	uint32 group = 0; /* with aggregates: of all rows */
 	uint32 codes[LS_GROUP_MAX_FIELDS] = {0};
 	uint64 matched = 0;
 	ls_part_counts counts;
 
-	if (!scan->by_level || g->n_aggregates > 0)
+	if (!scan->by_level || scan->program != NULL)
 		return false;
+	for (int i = 0; i < g->n_aggregates; i++)
+	{
+		if (!ls_aggregate_in_header(g->aggregates[i], scan))
+			return false;
+	}
 	for (int i = 0; i < g->n_fields; i++)
 	{
 		ls_group_key *f = &g->fields[i];
@@ -543,13 +821,28 @@ add_header(ls_groups *g)
 		else if (f->field.source == LS_SOURCE_COLUMNS && f->field.named == LS_FIELD_LEVEL &&
 				 level_field < 0)
 			level_field = i;
+		else if (!nowhere && counted_at < 0)
+			counted_at = i;
 		else if (!nowhere)
 			return false;
 	}
 	/* The header counts rows with another text as level, but does not have the text. */
 	if (level_field >= 0 && (scan->levels & 1u << LS_LEVEL_OTHER) != 0)
-		return false;
+	{
+		if (counted_at >= 0)
+			return false;
+		counted_at = level_field;
+		level_field = -1;
+	}
 	if (!ls_group_counts(g->scan, g->starts, g->n_starts, &counts))
+		return false;
+	/* Values are counted for all times of the part together. */
+	if (counted_at >= 0 &&
+		(counts.n != 1 || g->n_aggregates > 0 || !count_field(g, &g->fields[counted_at], &counted)))
+		return false;
+	/* Extremes are those of one group. */
+	if (g->n_aggregates > 0 &&
+		(counts.n != 1 || (level_field >= 0 && (scan->levels & (scan->levels - 1)) != 0)))
 		return false;
 	for (int level = 0; level < LS_LEVELS; level++)
 	{
@@ -562,11 +855,19 @@ add_header(ls_groups *g)
 									 ? LS_GROUP_MISSING
 									 : ls_key_intern(&g->fields[level_field].values,
 													 ls_str_of_cstring(names[level]));
-		tuple = tuple_of(g, codes);
-		if (g->has_kept)
-			tuple = place_of(g, tuple);
+		if (counted_at >= 0)
+		{
+			matched += add_values(g, &counts, &counted, level, codes, counted_at);
+			continue;
+		}
+		tuple = group_of(g, codes);
 		matched += add_intervals(g, &counts, counts.rows[level], tuple);
+		group = g->n_starts == 0
+					? tuple
+					: pair_of(g, ls_bucket_of(g->starts, g->n_starts, counts.min[0], 0), tuple);
 	}
+	for (int i = 0; i < g->n_aggregates; i++)
+		ls_aggregate_add_header(g->aggregates[i], scan, group, highest_group(g) + 1);
 	ls_scan_count(0, matched, 0);
 	if (ls_scan_current != NULL)
 		ls_scan_current->parts++;
@@ -644,27 +945,25 @@ ls_groups_add(ls_groups *g, const ls_scan_part *part)
 	ls_scan_session before = {0};
 	ls_scan scan;
 
+	if (sample_is_full(g))
+		return;
 	if (session != NULL)
 		before = *session;
 	ls_scan_begin(&scan, part, g->request.filter, g->request.from, g->request.to);
 	outer = MemoryContextSwitchTo(scan.context);
 	g->scan = &scan;
+	if (g->request.program.data != NULL)
+		ls_scan_set_program(&scan, g->request.program, g->request.now);
 	for (int i = 0; i < g->n_fields; i++)
 	{
 		ls_scan_field_parse(scan.arena, g->request.fields[i], &g->fields[i].field);
 		g->fields[i].entries.numbers = NULL;
 		ls_scan_field_resolve(&scan, &g->fields[i].field);
 	}
+	for (int i = 0; i < g->n_aggregates; i++)
+		ls_aggregate_part(g->aggregates[i], &scan);
 	if (!scan.nothing && !add_header(g))
-	{
-		for (int i = 0; i < g->n_aggregates; i++)
-			ls_aggregate_part(g->aggregates[i], &scan);
-		for (uint32 block = 0; block < ls_part_blocks(scan.part); block++)
-		{
-			add_block(g, block);
-			ls_part_release_block(scan.part);
-		}
-	}
+		add_blocks(g);
 	g->scan = NULL;
 	/* The kept keys were found by a first pass over the same rows. */
 	if (session != NULL && g->has_kept)

@@ -6,6 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "src/scan/engine_host.h"
 #include "src/scan/group_internal.h"
 
 #include "catalog/pg_type.h"
@@ -33,7 +34,8 @@ enum
 	ARG_FIELDS,
 	ARG_STARTS,
 	ARG_AGGREGATES,
-	ARG_KEPT
+	ARG_KEPT,
+	ARG_PROGRAM
 };
 
 /* ---- parts in ---- */
@@ -43,13 +45,18 @@ static ls_groups *
 first_row(FunctionCallInfo fcinfo, MemoryContext context)
 {
 	ls_arena *arena = ls_context_arena(context, ls_scan_memory_limit());
-	ls_group_request r = {.filter = ls_str_make(NULL, 0)};
+	ls_group_request r = {.now = ls_scan_now()};
 	const ls_str null = LS_STR("null");
 
 	if (!PG_ARGISNULL(ARG_FILTER))
 	{
 		r.filter = ls_arena_strdup(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(ARG_FILTER)));
 		checked((void *) r.filter.data);
+	}
+	if (!PG_ARGISNULL(ARG_PROGRAM))
+	{
+		r.program = ls_arena_strdup(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(ARG_PROGRAM)));
+		checked((void *) r.program.data);
 	}
 	r.from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_FROM));
 	r.to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_TO));
@@ -66,7 +73,7 @@ first_row(FunctionCallInfo fcinfo, MemoryContext context)
 /*
  * group_add(state internal, part_id bigint, header bytea, body bytea, index_name
  * text, filter bytea, from_time timestamptz, to_time timestamptz, fields text[],
- * starts timestamptz[], measures text[], kept text[]) returns internal
+ * starts timestamptz[], measures text[], kept text[], program bytea) returns internal
  */
 Datum
 logsvc_group_add(PG_FUNCTION_ARGS)

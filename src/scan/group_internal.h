@@ -125,6 +125,8 @@ typedef struct ls_group_request
 	ls_str *kept;
 	int n_kept;
 	uint64 hash_key[2]; /* for the hash of distinct values */
+	ls_str program;     /* of src/engine: stages before the groups; data NULL: none */
+	ls_time now;        /* that its now() gives */
 } ls_group_request;
 
 /* The selected rows of a block: their numbers and their groups. */
@@ -152,6 +154,13 @@ extern void ls_aggregate_part(ls_aggregate *aggregate, ls_scan *scan);
 /* Adds rows of a block; all groups are below n_groups. */
 extern void ls_aggregate_add(ls_aggregate *aggregate, ls_scan *scan, const ls_group_rows *rows,
 							 uint32 n_groups);
+
+/* Is the result over all rows of a part in its header?  So it is for the extremes of timestamps. */
+extern bool ls_aggregate_in_header(const ls_aggregate *aggregate, const ls_scan *scan);
+
+/* Adds all rows of a part, for which that is so, to a group below n_groups. */
+extern void ls_aggregate_add_header(ls_aggregate *aggregate, const ls_scan *scan, uint32 group,
+									uint32 n_groups);
 
 /* Call it after the last row: prepares the results, and counts values that were not numbers. */
 extern void ls_aggregate_finish(ls_aggregate *aggregate, uint32 n_groups);

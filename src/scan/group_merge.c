@@ -55,6 +55,9 @@ ls_group_request_write(ls_buf *to, const ls_group_request *request)
 		ls_buf_u64(to, (uint64) request->starts[i]);
 	ls_buf_u64(to, request->hash_key[0]);
 	ls_buf_u64(to, request->hash_key[1]);
+	ls_buf_char(to, request->program.data != NULL);
+	ls_buf_lstr(to, request->program);
+	ls_buf_u64(to, (uint64) request->now);
 }
 
 static ls_str *
@@ -74,6 +77,7 @@ ls_group_request_read(ls_arena *arena, ls_str from, ls_group_request *request)
 {
 	ls_reader r = ls_reader_make(from.data, from.len);
 	bool filtered = ls_read_u8(&r) != 0;
+	bool programmed;
 
 	request->filter = ls_read_lstr(&r);
 	if (!filtered)
@@ -90,6 +94,11 @@ ls_group_request_read(ls_arena *arena, ls_str from, ls_group_request *request)
 		request->starts[i] = (ls_time) ls_read_u64(&r);
 	request->hash_key[0] = ls_read_u64(&r);
 	request->hash_key[1] = ls_read_u64(&r);
+	programmed = ls_read_u8(&r) != 0;
+	request->program = ls_read_lstr(&r);
+	if (!programmed)
+		request->program.data = NULL;
+	request->now = (ls_time) ls_read_u64(&r);
 	return !r.failed;
 }
 

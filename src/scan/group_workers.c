@@ -481,7 +481,8 @@ ls_groups_take(ls_groups *g, const ls_scan_part *part)
 	MemoryContext outer;
 	ls_scan_part *copy;
 
-	if (q == NULL && !may_share())
+	/* A sample takes parts in the order in which they come. */
+	if (q == NULL && (!may_share() || (ls_scan_current != NULL && ls_scan_current->sample > 0)))
 	{
 		ls_groups_add(g, part);
 		return;

@@ -35,26 +35,36 @@ typedef struct overview
 	int n_starts;      /* 0: no histogram */
 	ls_time *starts;
 	uint64 *totals; /* by bucket, from 0 */
-	uint64 *errors;
+	uint64 *levels; /* LS_LEVELS of each bucket */
 } overview;
 
 /* ---- the histogram ---- */
 
-/* The rows of the block with level error or fatal. */
-static void
-find_errors(ls_scan *scan, uint32 block, const uint64_t *selected, uint64_t *errors)
+/* The counts of a bucket, which are numbered from 1, by level. */
+static uint64 *
+levels_of(const overview *o, uint32 bucket)
 {
+	return o->levels + (size_t) (bucket - 1) * LS_LEVELS;
+}
+
+/*
+ * The level of each selected row of the block.  Returns the level that all rows of the part have, without
+ * filling `levels`, or LS_LEVELS if they differ.
+ */
+static int
+find_levels(ls_scan *scan, uint32 block, const uint64_t *selected, uint8 *levels)
+{
+	uint32 mask = ls_part_statistics(scan->part)->level_mask;
 	const ls_vector *vector;
 	const uint32_t *ranks;
 	uint32_t column;
 	ls_str last = {NULL, 0};
-	bool last_is = false;
+	ls_level last_level = LS_LEVEL_NONE;
 
-	memset(errors, 0, sizeof(uint64_t) * LS_SELECTION_WORDS);
-	if ((ls_part_statistics(scan->part)->level_mask &
-		 (1 << LS_LEVEL_ERROR | 1 << LS_LEVEL_FATAL)) == 0 ||
-		ls_part_find(scan->part, LS_FIELD_LEVEL, LS_STR(""), &column, 1) == 0)
-		return;
+	if (mask != 0 && (mask & (mask - 1)) == 0)
+		return __builtin_ctz(mask);
+	if (ls_part_find(scan->part, LS_FIELD_LEVEL, LS_STR(""), &column, 1) == 0)
+		return LS_LEVEL_NONE;
 	vector = ls_part_vector(scan->part, block, column);
 	ranks = ls_part_ranks(scan->part, block, column);
 	if (vector == NULL || ranks == NULL)
@@ -65,7 +75,10 @@ find_errors(ls_scan *scan, uint32 block, const uint64_t *selected, uint64_t *err
 		ls_str text;
 
 		if (v == UINT32_MAX)
+		{
+			levels[row] = LS_LEVEL_NONE;
 			continue;
+		}
 		if (v >= vector->count ||
 			(vector->form == LS_VECTOR_DICTIONARY && vector->codes[v] >= vector->n_dictionary))
 			ls_scan_fail(scan);
@@ -73,43 +86,50 @@ find_errors(ls_scan *scan, uint32 block, const uint64_t *selected, uint64_t *err
 		/* Dictionary entries are recognized by their address. */
 		if (text.data != last.data || text.len != last.len)
 		{
-			ls_level level = ls_level_of(text);
-
 			last = text;
-			last_is = level == LS_LEVEL_ERROR || level == LS_LEVEL_FATAL;
+			last_level = ls_level_of(text);
 		}
-		if (last_is)
-			errors[row / 64] |= UINT64_C(1) << (row % 64);
+		levels[row] = (uint8) last_level;
 	}
+	return LS_LEVELS;
 }
 
 static void
 add_times(overview *o, ls_scan *scan, uint32 block, const uint64_t *selected, uint32 matched)
 {
-	uint64_t errors[LS_SELECTION_WORDS];
-	const ls_time *times;
+	uint8 levels[LS_SELECTION_WORDS * 64];
+	const ls_time *times = NULL;
 	ls_time min_time;
 	ls_time max_time;
 	uint32 bucket;
+	int level;
 
-	find_errors(scan, block, selected, errors);
+	level = find_levels(scan, block, selected, levels);
 	ls_part_block_times(scan->part, block, &min_time, &max_time);
 	bucket = ls_bucket_of(o->starts, o->n_starts, Max(min_time, scan->from), 0);
 	if (bucket == ls_bucket_of(o->starts, o->n_starts, Min(max_time, scan->to - 1), bucket))
 	{
 		o->totals[bucket - 1] += matched;
-		for (uint32 i = 0; i < LS_SELECTION_WORDS; i++)
-			o->errors[bucket - 1] += (uint64) __builtin_popcountll(errors[i]);
-		return;
+		if (level < LS_LEVELS)
+		{
+			levels_of(o, bucket)[level] += matched;
+			return;
+		}
 	}
-	times = ls_part_timestamps(scan->part, block);
-	if (times == NULL)
-		ls_scan_fail(scan);
+	else
+	{
+		times = ls_part_timestamps(scan->part, block);
+		if (times == NULL)
+			ls_scan_fail(scan);
+	}
 	LS_FOR_EACH_ROW(row, selected)
 	{
-		bucket = ls_bucket_of(o->starts, o->n_starts, times[row], bucket);
-		o->totals[bucket - 1]++;
-		o->errors[bucket - 1] += errors[row / 64] >> (row % 64) & 1;
+		if (times != NULL)
+		{
+			bucket = ls_bucket_of(o->starts, o->n_starts, times[row], bucket);
+			o->totals[bucket - 1]++;
+		}
+		levels_of(o, bucket)[level < LS_LEVELS ? level : levels[row]]++;
 	}
 }
 
@@ -134,8 +154,7 @@ add_header(overview *o, ls_scan *scan)
 			uint32 rows = (scan->levels & 1u << level) == 0 ? 0 : counts.rows[level][i];
 
 			o->totals[bucket] += rows;
-			if (level == LS_LEVEL_ERROR || level == LS_LEVEL_FATAL)
-				o->errors[bucket] += rows;
+			levels_of(o, bucket + 1)[level] += rows;
 			matched += rows;
 		}
 	}
@@ -157,8 +176,8 @@ new_state(FunctionCallInfo fcinfo, MemoryContext context)
 		o->facets = ls_facets_make(o->arena);
 	o->starts = ls_group_starts(fcinfo, ARG_STARTS, o->arena, &o->n_starts);
 	o->totals = ls_new_array(o->arena, uint64, o->n_starts + 1);
-	o->errors = ls_new_array(o->arena, uint64, o->n_starts + 1);
-	if (o->totals == NULL || o->errors == NULL)
+	o->levels = ls_new_array(o->arena, uint64, (size_t) (o->n_starts + 1) * LS_LEVELS);
+	if (o->totals == NULL || o->levels == NULL)
 		ls_group_out_of_memory();
 	return o;
 }
@@ -213,42 +232,76 @@ logsvc_overview_add(PG_FUNCTION_ARGS)
 
 void
 ls_histogram_json(ls_buf *buf, const ls_time *starts, int n, const uint64 *totals,
-				  const uint64 *errors)
+				  const uint64 *levels)
 {
 	char iso[LS_TIME_ISO_LENGTH + 1];
 
 	ls_buf_char(buf, '[');
 	for (int i = 0; i < n; i++)
 	{
+		const uint64 *own = levels == NULL ? NULL : levels + (size_t) i * LS_LEVELS;
+
 		ls_time_format_iso(starts[i], iso);
 		ls_buf_printf(buf, "%s[\"%s\"," UINT64_FORMAT "," UINT64_FORMAT "]", i > 0 ? "," : "", iso,
-					  totals == NULL ? 0 : totals[i], errors == NULL ? 0 : errors[i]);
+					  totals == NULL ? 0 : totals[i],
+					  own == NULL ? 0 : own[LS_LEVEL_ERROR] + own[LS_LEVEL_FATAL]);
 	}
 	ls_buf_char(buf, ']');
 }
 
-/* overview_finish(state internal) returns text[]: buckets, fields, are these all fields? */
+/* {"info": [rows of each bucket], ...}: the levels that there are. */
+static void
+append_levels(ls_buf *buf, const overview *o)
+{
+	static const char *const names[LS_LEVELS] = {"trace", "debug", "info",  "warn",
+												 "error", "fatal", "other", "none"};
+	bool first = true;
+
+	ls_buf_char(buf, '{');
+	for (int level = 0; level < LS_LEVELS; level++)
+	{
+		uint64 all = 0;
+
+		for (int i = 0; i < o->n_starts; i++)
+			all += o->levels[(size_t) i * LS_LEVELS + level];
+		if (all == 0)
+			continue;
+		ls_buf_printf(buf, "%s\"%s\":[", first ? "" : ",", names[level]);
+		for (int i = 0; i < o->n_starts; i++)
+			ls_buf_printf(buf, "%s" UINT64_FORMAT, i > 0 ? "," : "",
+						  o->levels[(size_t) i * LS_LEVELS + level]);
+		ls_buf_char(buf, ']');
+		first = false;
+	}
+	ls_buf_char(buf, '}');
+}
+
+/* overview_finish(state internal) returns text[]: buckets, fields, are these all fields?, levels */
 Datum
 logsvc_overview_finish(PG_FUNCTION_ARGS)
 {
 	bool complete = true;
 	overview *o;
-	Datum texts[3];
+	Datum texts[4];
 	ls_buf buckets;
 	ls_buf fields;
+	ls_buf levels;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	o = (overview *) PG_GETARG_POINTER(0);
 	ls_buf_init(&buckets, o->arena);
 	ls_buf_init(&fields, o->arena);
-	ls_histogram_json(&buckets, o->starts, o->n_starts, o->totals, o->errors);
+	ls_buf_init(&levels, o->arena);
+	ls_histogram_json(&buckets, o->starts, o->n_starts, o->totals, o->levels);
+	append_levels(&levels, o);
 	if (o->facets != NULL)
 		complete = ls_facets_json(o->facets, &fields);
-	if (buckets.failed || fields.failed)
+	if (buckets.failed || fields.failed || levels.failed)
 		ls_group_out_of_memory();
 	texts[0] = PointerGetDatum(ls_text_of_str(ls_str_make(buckets.data, buckets.len)));
 	texts[1] = PointerGetDatum(ls_text_of_str(ls_str_make(fields.data, fields.len)));
 	texts[2] = CStringGetTextDatum(complete ? "true" : "false");
-	PG_RETURN_ARRAYTYPE_P(construct_array(texts, 3, TEXTOID, -1, false, TYPALIGN_INT));
+	texts[3] = PointerGetDatum(ls_text_of_str(ls_str_make(levels.data, levels.len)));
+	PG_RETURN_ARRAYTYPE_P(construct_array(texts, 4, TEXTOID, -1, false, TYPALIGN_INT));
 }

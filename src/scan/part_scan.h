@@ -8,6 +8,7 @@
 #ifndef LS_SCAN_INTERNAL_H
 #define LS_SCAN_INTERNAL_H
 
+#include "src/engine/engine.h"
 #include "src/part/filter_eval.h"
 #include "src/scan/scan.h"
 #include "src/scan/part_body.h"
@@ -15,6 +16,8 @@
 #include "fmgr.h"
 
 /* ---- open_scan.c: a part, a filter and a time range ---- */
+
+typedef struct ls_scan_program ls_scan_program;
 
 typedef struct ls_scan
 {
@@ -33,8 +36,9 @@ typedef struct ls_scan
 	const ls_filter *filter; /* without what is already decided; NULL: matches all rows */
 	bool by_level;           /* the matching rows are exactly those of `levels` */
 	uint32 levels;
-	ls_filter_run *run; /* made by the first ls_scan_block */
-	bool counted;       /* in the session's number of parts */
+	ls_filter_run *run;       /* made by the first ls_scan_block */
+	bool counted;             /* in the session's number of parts */
+	ls_scan_program *program; /* NULL: none */
 } ls_scan;
 
 /* A row of table part or of the queue. */
@@ -88,7 +92,8 @@ typedef enum ls_scan_source
 	LS_SOURCE_TIMESTAMP,
 	LS_SOURCE_INGESTED_AT,
 	LS_SOURCE_ID,
-	LS_SOURCE_INDEX /* of a stored part */
+	LS_SOURCE_INDEX, /* of a stored part */
+	LS_SOURCE_VALUE  /* what the scan's program makes */
 } ls_scan_source;
 
 typedef struct ls_scan_column
@@ -120,6 +125,8 @@ typedef struct ls_scan_field
 	uint32_t n_path;
 	ls_scan_column *columns; /* where its values are; the first one with a value counts */
 	uint32_t n_columns;
+	uint32_t value;          /* LS_SOURCE_VALUE: its number */
+	const ls_values *values; /* ... of the current batch; NULL: not loaded */
 	ls_buf scratch;
 	char text[LS_SCAN_FIELD_TEXT]; /* of a time or an id */
 } ls_scan_field;
@@ -152,6 +159,41 @@ extern ls_str *ls_scan_texts(NullableDatum array, ls_arena *arena, ls_str null, 
 
 /* The fields that a text[] names; NULL if the array is NULL. */
 extern ls_scan_field *ls_scan_field_list(NullableDatum array, ls_arena *arena, int *n_fields);
+
+/* Is the value a number, or a text that looks like one?  Like sort_number in SQL. */
+extern bool ls_scan_is_number(const ls_scan_value *value, ls_num *number);
+
+/*
+ * As ls_scan_field_typed, but a number that a program made may come without its text: *number is set, if the
+ * value is a number or a text that looks like one.
+ */
+extern bool ls_scan_field_number(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row,
+								 ls_scan_value *value, ls_num *number, bool *is_number);
+
+/* ---- scan_program.c: stages over the rows of a block ---- */
+
+/*
+ * Gives the scan a program of src/engine.  Raises INVALID_PARAMETER_VALUE if the bytes are none.
+ */
+extern void ls_scan_set_program(ls_scan *scan, ls_str bytes, ls_time now);
+
+/* Makes the field a value of the scan's program; raises an error if it has none of that number. */
+extern void ls_scan_want_value(ls_scan *scan, const ls_scan_field *field);
+
+/*
+ * Runs the program over the first of n rows of a block, and returns over how many.  *left: how many
+ * of them meet its conditions; these are in left_rows[].  Values are there until the next call.
+ */
+extern uint32 ls_scan_run(ls_scan *scan, uint32 block, const uint16 *rows, uint32 n,
+						  uint16 *left_rows, uint32 *left);
+
+/* The values of a field that the program makes, and the place of a row in them. */
+extern const ls_values *ls_scan_values(ls_scan *scan, ls_scan_field *field);
+extern uint32 ls_scan_place(const ls_scan *scan, const ls_values *values, uint32 row);
+
+/* The value at a place, as a stored one. */
+extern void ls_scan_made_value(ls_scan *scan, const ls_values *values, uint32 place,
+							   ls_scan_value *value);
 
 /* ---- event_json.c: a whole event as JSON (docs/api.md) ---- */
 

@@ -19,9 +19,11 @@
 #include "port/atomics.h"
 #include "utils/numeric.h"
 
+#include "src/engine/times.h"
 #include "src/part/match.h"
 
 #define LS_SCAN_MAX_COUNTERS 128
+#define LS_SCAN_SAMPLE_ROWS 16
 
 /*
  * Rows that came with a search, as a part of the queue's format.  Without rows, `rows` is 0
@@ -60,6 +62,14 @@ typedef struct ls_scan_session
 	/* Values that are numbers, and others, by the number of the aggregate. */
 	uint64 numbers[LS_SCAN_MAX_COUNTERS];
 	uint64 others[LS_SCAN_MAX_COUNTERS];
+
+	/*
+	 * A sample: group_parts ends when it has cost this much.  Each new key costs 1, and so do
+	 * LS_SCAN_SAMPLE_ROWS rows of parts whose keys are in no dictionary.  0: all events count.
+	 */
+	uint64 sample;
+	uint64 sample_rows; /* such rows */
+	bool sampled;       /* it ended before the last event */
 
 	/* The N best times so far, as a heap with the worst one at its root. */
 	bool descending;
@@ -135,10 +145,16 @@ extern size_t ls_scan_memory_limit(void);
 
 /*
  * Appends [[time, rows, errors], ...] for buckets of time, as overview_parts does.
- * If the counts are NULL, they are all 0.
+ * `levels` has LS_LEVELS counts for each bucket.  If the counts are NULL, they are all 0.
  */
 extern void ls_histogram_json(ls_buf *buf, const ls_time *starts, int n, const uint64 *totals,
-							  const uint64 *errors);
+							  const uint64 *levels);
+
+/* A time zone by its name; UTC if there is none of that name. */
+extern ls_query_zone ls_zone_named(const char *name);
+
+/* The time of the current search, which now() gives. */
+extern ls_time ls_scan_now(void);
 
 /* Appends the name of an attribute in the form that scans take. */
 extern void ls_scan_field_name(ls_buf *buf, const ls_str *parts, uint32 n_parts);

@@ -4,7 +4,7 @@
  *	  Checks that a stored part matches its row.
  *
  * It reads everything: checksums, all columns of all blocks, token filters, time
- * counts.  It compares counts, times, levels and batches with the columns of the
+ * counts, value counts.  It compares counts, times, levels and batches with the columns of the
  * row by which searches prune.  A problem is described by a constant text, never
  * by a stored value.
  *
@@ -151,7 +151,8 @@ verify(void *context)
 	}
 	if (!failed && v->problem == NULL && !counts_are_right(v))
 		v->problem = "the time counts differ from the rows";
-	if (failed || (v->problem == NULL && !ls_part_check_filters(part)))
+	if (failed ||
+		(v->problem == NULL && (!ls_part_check_filters(part) || !ls_part_check_value_counts(part))))
 	{
 		v->problem = ls_part_error(part);
 		if (v->problem == NULL)

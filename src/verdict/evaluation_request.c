@@ -309,7 +309,7 @@ check_whole(body *b)
 		ls_validation_add(errors, "query", "conflict",
 						  "query cannot be combined with rows or log.");
 	else if (!r->has_query && !has_rows && !has_log)
-		ls_validation_add(errors, "rows", "required", "Either rows or log is required.");
+		ls_validation_add(errors, "rows", "required", "One of rows, log and query is required.");
 
 	if (!r->preview && !(b->seen & 1u << FIELD_CRITERIA))
 		ls_validation_add(errors, "criteria", "required",

@@ -11,7 +11,7 @@ use Socket qw(IPPROTO_TCP TCP_NODELAY);
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(metric process_cpu server_cpu connect_http send_request);
+our @EXPORT = qw(metric process_cpu server_cpu merges_due connect_http send_request);
 
 # A row "metric value unit".  The harness sends standard output to its log; results
 # go where TAP would.
@@ -40,6 +40,17 @@ sub server_cpu
 		$living += process_cpu($_) foreach split ' ', `ps -o pid= --ppid $postmaster`;
 	} while (process_cpu($postmaster, 1) - $dead > 0.015);
 	return $dead + $living;
+}
+
+# How many merges of small parts of one size are to be done.
+sub merges_due
+{
+	my ($t) = @_;
+	return $t->sql(q{SELECT count(*) FROM (SELECT FROM (
+		SELECT organization_id, index_name, day, greatest(rows, raw_bytes >> 10) AS size
+		FROM logsvc_internal.part WHERE level BETWEEN 1 AND 8) s WHERE size < 16384
+		GROUP BY organization_id, index_name, day, width_bucket(size, '{8,64,512,4096}'::bigint[])
+		HAVING count(*) >= 8) k});
 }
 
 sub connect_http

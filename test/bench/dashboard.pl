@@ -70,7 +70,7 @@ my @panels = (
 	[ logs => 'level=error' ], [ stat => '* | stats count' ]);
 my $dashboard = $t->http(POST => '/api/v1/dashboards', token => $org->{token}, json => { name => 'overview',
 	timeRange => { earliest => int($start / 1e6 - 60) . '', latest => int(($start + $span) / 1e6 + 60) . '' },
-	variables => [ { name => 'source', kind => 'text', default => 'hdfs-datanode' } ],
+	variables => [ { name => 'source', kind => 'text', default => 'block-store' } ],
 	panels => [ map { { kind => $_->[0], query => $_->[1] } } @panels ] })->{json}{data};
 die "no dashboard\n" unless $dashboard->{id};
 
@@ -100,7 +100,7 @@ metric('parts', $t->sql('SELECT count(*) FROM logsvc_internal.part'), 'parts');
 my $sum = 0;
 foreach my $i (0 .. $#panels)
 {
-	my $body = encode_json({ q => $panels[$i][1] =~ s/\$source/hdfs-datanode/r,
+	my $body = encode_json({ q => $panels[$i][1] =~ s/\$source/block-store/r,
 		earliest => $dashboard->{timeRange}{earliest}, latest => $dashboard->{timeRange}{latest},
 		limit => $panels[$i][0] eq 'logs' ? 200 : 1000 });
 	my $median = percentile(0.5, map { (send_request($http, 'POST', '/api/v1/search', $org->{token}, $body))[0] } 1 .. 9);

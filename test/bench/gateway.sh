@@ -3,7 +3,10 @@
 #
 #	test/bench/gateway.sh [SECONDS [PORT]]		prints rows "metric value unit"
 #
-# plain, then over TLS.  GATEWAY_HOST: another host program, to compare with.
+# plain, then over TLS.  GATEWAY_HOST: another host program, to compare with.  CONSOLE: a folder
+# with the files of the web console (build/console), which the host then serves, too.
+# INSTRUCTIONS=1: instead, how many instructions a request takes, counted by valgrind: the same
+# beside any other work.
 set -eu
 
 seconds=${1:-5}
@@ -43,7 +46,7 @@ measure()
 {
 	name=$1 scheme=$2
 	shift 2
-	$host port="$port" later=1 "$@" > /dev/null &
+	$host port="$port" later=1 ${CONSOLE:+console="$CONSOLE"} "$@" > /dev/null &
 	pid=$!
 	sleep 0.5
 	before=$(ticks)
@@ -55,6 +58,28 @@ measure()
 	awk -v name="$name" -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" \
 		'/^total /{printf "%s_cpu_per_request %.2f us\n", name, t / hz / $2 * 1e6}' "$output"
 }
+
+# instructions REQUESTS: of the host, from its start to its end
+instructions()
+{
+	valgrind --tool=callgrind --callgrind-out-file=/dev/null $host port="$port" later=1 \
+		${CONSOLE:+console="$CONSOLE"} > /dev/null 2> "$output" &
+	pid=$!
+	until curl -s -o /dev/null "http://127.0.0.1:$port/healthz"; do sleep 0.2; done
+	curl -s -X POST -H 'Content-Type: application/json' \
+		-H 'Authorization: Bearer ing_live_0123456789abcdef0123456789abcdef' \
+		-d "{\"event\":\"$(printf '%0188d' 0)\"}" "http://127.0.0.1:$port/api/v1/logs?n=[1-$1]" > "$script"
+	kill "$pid"
+	wait "$pid" 2> /dev/null || true
+	awk '/Collected/{print $NF}' "$output"
+}
+
+if [ -n "${INSTRUCTIONS:-}" ]; then
+	few=$(instructions 1000)
+	many=$(instructions 5000)
+	echo "gateway_instructions_per_request $(((many - few) / 4000)) instructions"
+	exit
+fi
 
 measure gateway http
 measure gateway_tls https tls_certificate="$keys/cert.pem" tls_key="$keys/key.pem"

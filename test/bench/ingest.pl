@@ -228,11 +228,7 @@ my $wal_used = wal() - $wal;
 # Merging goes on for a while: until it comes to rest.
 wait_until(sub {
 	sleep 1;
-	($ENV{COMPACTORS} // 1) == 0 || $t->sql(q{SELECT count(*) FROM (SELECT FROM (
-		SELECT organization_id, index_name, day, greatest(rows, raw_bytes >> 10) AS size
-		FROM logsvc_internal.part WHERE level BETWEEN 1 AND 8) s WHERE size < 16384
-		GROUP BY organization_id, index_name, day, width_bucket(size, '{8,64,512,4096}'::bigint[])
-		HAVING count(*) >= 8) k}) == 0;
+	($ENV{COMPACTORS} // 1) == 0 || merges_due($t) == 0;
 }, 120) or die "merging does not come to rest\n";
 my $merged_cpu = server_cpu($t) - $before;
 my $merged_wal = wal() - $wal;

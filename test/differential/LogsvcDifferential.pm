@@ -627,6 +627,9 @@ sub run
 			srand $seed * 1_000_003 + $next++;
 			my $query = LogsvcGenerator::make_query($self->{events},
 				\&LogsvcStageGenerator::make_stages);
+			# It changes nothing, but the stages after it are not run inside parts.
+			unshift @{ $query->{stages} }, { stage => 'head', count => 10_000_000 }
+				if $opt{in_statement};
 			my $request = $self->request_of($query) // next;
 			$query->{number} = $next - 1;
 			push @queries, $query;

@@ -15,6 +15,8 @@ diag "SEED=$seed, zone $d->{zone}";
 $d->with_workers($ENV{WORKERS}) if $ENV{WORKERS};
 ok($d->run($ENV{QUERIES} || 5000, seed => $ENV{QUERY_SEED} || $seed, first => $ENV{FIRST}),
 	'all answers are those of the reference');
+ok($d->run(($ENV{QUERIES} || 5000) / 5, seed => $ENV{QUERY_SEED} || $seed, first => $ENV{FIRST},
+	in_statement => 1), 'so are those of stages that the statement runs');
 ok($d->run_logs($ENV{FIRST} ? 0 : ($ENV{QUERIES} || 5000) / 10, seed => $ENV{QUERY_SEED} || $seed),
 	'so are lists of events');
 $d->give_rows;    # at most 10,000

@@ -126,6 +126,38 @@ ask_counts(ls_part *part)
 	}
 }
 
+static void
+ask_value_counts(ls_part *part)
+{
+	const ls_part_stats *stats = ls_part_statistics(part);
+
+	for (uint32_t c = 0; c < ls_part_columns(part); c++)
+	{
+		ls_value_counts counts;
+		const ls_str *entries;
+		uint32_t n = 0;
+
+		if (!ls_part_value_counts(part, c, &counts))
+		{
+			require(counts.n == 0 && ls_part_error(part) != NULL);
+			continue;
+		}
+		for (int level = 0; level < LS_LEVELS && counts.n > 0; level++)
+		{
+			uint64_t rows = 0;
+
+			for (uint32_t i = 0; i < counts.n; i++)
+				rows += counts.rows[level][i];
+			require(rows <= stats->level_rows[level]);
+		}
+		for (uint32_t i = 0; i < counts.n && counts.integers != NULL; i++)
+			require(i == 0 || counts.integers[i] > counts.integers[i - 1]);
+		if (counts.n > 0 && counts.integers == NULL && ls_part_dictionary(part, c, &entries, &n))
+			require(n == counts.n);
+	}
+	ls_part_check_value_counts(part);
+}
+
 static bool
 read_rows(ls_part *part, uint32_t block, ls_arena *arena)
 {
@@ -214,6 +246,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	{
 		ask_filters(part);
 		ask_counts(part);
+		ask_value_counts(part);
 		for (uint32_t block = 0; block < ls_part_blocks(part); block++)
 		{
 			ls_part_timestamps(part, block);

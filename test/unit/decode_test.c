@@ -209,6 +209,8 @@ test_event(void)
 	check_rejected("{\"event\":\"a\",\"index\":\"none\"}", 404, "INDEX_NOT_FOUND", "index");
 	check_rejected("17", 400, "VALIDATION_ERROR", "");
 	check_rejected("[\"a\"]", 400, "VALIDATION_ERROR", "");
+	is_str(result.errors[0].message,
+		   "expected one event; an array of events goes to /api/v1/logs/batch", "where it goes");
 	check_invalid(ls_decode_event, "",
 				  "invalid JSON at byte 0: unexpected end: expected a JSON value", 0);
 	check_invalid(ls_decode_event, "{\"event\":\"a\"} x",

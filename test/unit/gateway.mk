@@ -12,10 +12,11 @@ build/unit/gateway_host: $(GATEWAY_SOURCES:%.c=build/bench/obj/%.o)
 build/unit/gateway_host_checked: $(GATEWAY_SOURCES:%.c=build/unit/checked/%.o)
 	$(UNIT_CC) $(SANITIZE) -o $@ $^ -ljansson -lssl -lcrypto
 
-# What test/bench/search.pl loads.
-build/unit/event_source: test/bench/event_source.c
+# What benchmarks load, and its comparison with real logs.
+build/unit/event_source: $(addprefix build/bench/obj/test/bench/,event_source.o event_writer.o)
 	@mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -Werror -o $@ $<
+	$(CC) -O2 -o $@ $^
+build/bench/likeness_bench: build/bench/obj/test/bench/event_source.o
 
 # The API description, with which tests compare answers.
 OPENAPI_SOURCES = src/gateway/openapi.c src/gateway/schemas.c src/gateway/routes.c src/base/arena.c src/base/bytes.c \

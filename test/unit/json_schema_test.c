@@ -97,8 +97,13 @@ test_documents(void)
 		{"Board", "{\"panels\":[{\"kind\":\"pie\"}]}",
 		 PROBLEM("panels[0].kind", "invalid", "must be \\\"text\\\" or \\\"chart\\\"")},
 		{"Board", "{\"panels\":[{\"kind\":\"chart\",\"text\":\"x\",\"width\":25}]}",
-		 PROBLEM("panels[0].text", "unknown", "this member is not known here") "," PROBLEM(
-			 "panels[0].width", "invalid", "must be at most 24")},
+		 PROBLEM(
+			 "panels[0].text", "unknown",
+			 "this member is not known here: it has kind, width, unit") "," PROBLEM("panels[0]."
+																					"width",
+																					"invalid",
+																					"must be at "
+																					"most 24")},
 		{"Board", "{\"panels\":[{\"kind\":\"chart\",\"width\":1.5,\"unit\":\"abc\"}]}",
 		 PROBLEM("panels[0].width", "invalid", "must be of type integer") "," PROBLEM(
 			 "panels[0].unit", "invalid", "must be even")},
@@ -134,10 +139,11 @@ test_names(void)
 		   ls_document_read(LS_STR("{\"on\":null,\"panels\":{\"x\":1}}"), 9, arena)),
 	   "names that are known");
 	ok(!ls_schema_check_names(&check, "Board",
-							  ls_document_read(LS_STR("{\"on\":1,\"off\":2}"), 9, arena)),
+							  ls_document_read(LS_STR("{\"on\":1,\"ration\":2}"), 9, arena)),
 	   "one that is not");
 	is_str(ls_str_make(check.problems.data, check.problems.len),
-		   PROBLEM("off", "unknown", "this member is not known here"), "which one");
+		   PROBLEM("ration", "unknown", "this member is not known here: did you mean ratio?"),
+		   "which one");
 }
 
 /* The examples of RFC 7396 whose patch is an object. */

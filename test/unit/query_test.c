@@ -823,12 +823,12 @@ test_closest(void)
 {
 	static const ls_str words[] = {LS_STR("duration_ms"), LS_STR("level"), LS_STR("ip")};
 
-	is_int(ls_query_closest(LS_STR("duration_sm"), words, 3), 0, "two letters swapped");
-	is_int(ls_query_closest(LS_STR("LEVEL"), words, 3), 1, "case does not count");
-	is_int(ls_query_closest(LS_STR("leval"), words, 3), 1, "one letter");
-	is_int(ls_query_closest(LS_STR("labels"), words, 3), -1, "three edits");
-	is_int(ls_query_closest(LS_STR("as"), words, 3), -1, "nothing of a short word is left");
-	is_int(ls_query_closest(LS_STR(""), words, 3), -1, "empty");
+	is_int(ls_closest(LS_STR("duration_sm"), words, 3), 0, "two letters swapped");
+	is_int(ls_closest(LS_STR("LEVEL"), words, 3), 1, "case does not count");
+	is_int(ls_closest(LS_STR("leval"), words, 3), 1, "one letter");
+	is_int(ls_closest(LS_STR("labels"), words, 3), -1, "three edits");
+	is_int(ls_closest(LS_STR("as"), words, 3), -1, "nothing of a short word is left");
+	is_int(ls_closest(LS_STR(""), words, 3), -1, "empty");
 }
 
 int

@@ -1,7 +1,8 @@
 /* query_text_test.c: what expressions do with texts: wildcards, lists, times. */
 #include "test/unit/tap.h"
 
-#include "src/query/text.h"
+#include "src/engine/text.h"
+#include "src/query/extract.h"
 
 static ls_arena *arena;
 static ls_buf buf;
@@ -105,6 +106,35 @@ test_lists(void)
 	ls_buf_init(&buf, arena);
 	ls_list_join(&buf, arena, LS_STR("[1,\"b\\n\",null]"), LS_STR("; "));
 	is_str(made(), "1; b\n; null", "join");
+}
+
+/* Lists that memory does not suffice for. */
+static void
+test_list_memory(void)
+{
+	ls_buf json;
+
+	ls_buf_init(&json, arena);
+	ls_buf_char(&json, '[');
+	for (int i = 0; i < 20000; i++)
+		ls_buf_str(&json, i == 0 ? LS_STR("1") : LS_STR(",1"));
+	ls_buf_char(&json, ']');
+	for (size_t size = 1024; size < 1024 * 1024; size *= 2)
+	{
+		ls_arena *small = ls_arena_create(NULL, size);
+		ls_str list = ls_str_make(json.data, json.len);
+		ls_buf out;
+
+		ls_buf_init(&out, small);
+		ls_list_join(&out, small, list, LS_STR(""));
+		ok(out.failed ? ls_arena_failed(small) : out.len == 20000, "join in little memory");
+		ls_arena_reset(small);
+		ls_buf_init(&out, small);
+		ok(ls_list_slice(&out, small, list, 19999, NULL) ? out.failed || out.len == 1
+														 : ls_arena_failed(small),
+		   "slice in little memory");
+		ls_arena_destroy(small);
+	}
 }
 
 static int32_t
@@ -282,6 +312,8 @@ test_json(void)
 	json("{\"a\":1e999999}", "limit");
 	json("{\"a\":[1e99,\"1e999999\\\"\"]}", "{\"a\":[1e99,\"1e999999\\\"\"]}");
 	path("{\"a\":[1e1000000]}", "a", "limit");
+	json("{\"a\":[1e401,2]}", "limit");
+	json("{\"a\":[1e-400,2]}", "{\"a\":[1e-400,2]}");
 	ls_buf_init(&buf, arena);
 	extracts(ls_extract_json(&buf, arena, LS_STR("{\"a\":1,\"b\":2}"), LS_STR("{\"b\":3,\"c\":4}")),
 			 "{\"a\":1,\"b\":3,\"c\":4}", "added to another");
@@ -383,6 +415,7 @@ main(void)
 	arena = ls_arena_create(NULL, 64 << 20);
 	test_like();
 	test_lists();
+	test_list_memory();
 	test_times();
 	test_buckets();
 	test_json();

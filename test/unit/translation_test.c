@@ -139,6 +139,68 @@ test_metrics(void)
 }
 
 static void
+test_logsql(void)
+{
+	becomes("_time:5m error", "earliest=-5m error");
+	becomes("_time:1h30m error warn", "earliest=-90m error warn");
+	becomes("_time:5m offset 1h service:=checkout", "earliest=-65m latest=-1h service=checkout");
+	becomes("error _time:2d AND (\"disk full\" or refused)",
+			"earliest=-2d error AND (\"disk full\" OR refused)");
+	becomes("_time:[2026-01-31Z, 2026-02-01Z) x",
+			"earliest=2026-01-31T00:00:00Z latest=2026-02-01T00:00:00Z x");
+	becomes("_time:[2026-01-31T10:00:00Z, 2026-01-31T11:00:00Z]",
+			"earliest=2026-01-31T10:00:00Z latest=2026-01-31T11:00:00Z");
+	becomes("service:~\"check.*\" -debug", "service MATCHES \"check.*\" NOT debug");
+	becomes("~\"err|warn\" !_msg:~'x y'", "event MATCHES \"err|warn\" NOT event MATCHES \"x y\"");
+	becomes("_stream:{app=\"shop\", env=~\"a|b\"} error*",
+			"(app=\"shop\" env IN (\"a\", \"b\")) error*");
+	becomes("{service=\"x\"} error", "service=\"x\" error");
+	becomes("{service=\"x\"} _time:5m -{env=\"a\",zone=\"b\"}",
+			"earliest=-5m service=\"x\" NOT (env=\"a\" zone=\"b\")");
+	becomes(
+		"_time:5m level:in(error, \"fatal error\") took:range(1, 5] size:>=10 user:* zone:\"\" "
+		"a:!=b",
+		"earliest=-5m level IN (\"error\", \"fatal error\") (took>1 AND took<=5) size>=10 user=*"
+		" NOT zone=* NOT a=b");
+	becomes("_time:5m level:(error or warn) host:=web* i(Payment) *",
+			"earliest=-5m (level=error OR level=warn) host=web* Payment *");
+	becomes("_time:5m error | stats by (host) count()", "earliest=-5m error | stats count by host");
+	becomes("error | stats by (host, `a b`) count() n, sum(bytes) as total",
+			"error | stats count as n, sum(bytes) as total by host, `a b`");
+	becomes("level=error | stats count() n by host", "level=error | stats count as n by host");
+	becomes("* | stats by (_time:1h, host) count(*) hits, quantile(0.95, took) p95",
+			"* | timechart span=1h count as hits, p95(took) as p95 by host");
+	becomes("* | count() n | limit 3", "* | stats count as n | head 3");
+	becomes(
+		"_time:1d error | stats by (host) count_uniq(user) users, median(took) m"
+		" | filter users:>5 and host:~\"web\" | sort by (users desc, host) limit 10 | fields host, "
+		"users",
+		"earliest=-1d error | stats dc(user) as users, p50(took) as m by host"
+		" | where users > 5 AND host MATCHES \"web\" | sort 10 -users, host | fields host, users");
+	becomes(
+		"_time:5m | uniq by (host, zone) | rename host as h | delete zone",
+		"earliest=-5m | dedup host, zone | fields host, zone | rename host as h | fields - zone");
+	becomes("_time:5m * | top 5 by (host) | unpack_json",
+			"earliest=-5m * | top limit=5 host | json");
+
+	warns("_time:5m error", "OTHER_LANGUAGE", "earliest=-5m error");
+	warns("_time:5m level:error", "OTHER_LANGUAGE", "earliest=-5m level=error");
+	says("{service=\"x\"} error", "this is LogsQL, which is written here: service=\"x\" error");
+	says("_stream:{a=\"b\"} level:error", "this is LogsQL, which is written here: a=\"b\" "
+										  "level=error (left out: longer values that have"
+										  " the word)");
+	says("{a=\"b\"} error | stats row_any()", "this is LogQL, which is not understood here");
+	says("error | stats by (host) row_any()",
+		 "this is LogsQL; this function of stats cannot be translated");
+	says("_stream:{a=\"b\"} !_time:5m",
+		 "this is LogsQL; _time after not, or in parentheses cannot be translated");
+	says("_stream:{a=\"b\"} _time:5m or x",
+		 "this is LogsQL; _time beside or, without parentheses, cannot be translated");
+	says("_stream:{a=\"b\"} ~\"x\" | extract \"<a>\"",
+		 "this is LogsQL; this pipe cannot be translated");
+}
+
+static void
 test_lucene(void)
 {
 	becomes("status:[400 TO 499]", "status>=400 status<=499");
@@ -244,7 +306,13 @@ test_limits(void)
 										 "x: y ",
 										 "a or ",
 										 "sum(",
-										 "{a=\"b\"} | x or "};
+										 "{a=\"b\"} | x or ",
+										 "{a=\"b\"} ",
+										 "_time:5m ",
+										 "a:~\"b\" or ",
+										 "(!",
+										 "| stats by (a) count() n ",
+										 "9"};
 
 	for (size_t p = 0; p < sizeof(pieces) / sizeof(pieces[0]); p++)
 	{
@@ -267,6 +335,7 @@ main(void)
 	test_logql();
 	test_json();
 	test_metrics();
+	test_logsql();
 	test_lucene();
 	test_long();
 	test_not_recognized();

@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/text.h"
+#include "src/engine/text.h"
 
 #include <stdio.h>
 

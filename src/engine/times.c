@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/ast.h"
+#include "src/engine/times.h"
 
 static const struct
 {

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/text.h"
+#include "src/engine/text.h"
 
 /* The length of the character at a byte of valid UTF-8. */
 static size_t

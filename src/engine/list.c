@@ -12,7 +12,7 @@
 #define _GNU_SOURCE /* memmem; PostgreSQL's flags set it too */
 #endif
 
-#include "src/query/text.h"
+#include "src/engine/text.h"
 
 /* Of stored values; they are less deep. */
 #define DEPTH 1100
@@ -48,7 +48,7 @@ is_list(ls_str json)
 	return json.len > 0 && json.data[0] == '[';
 }
 
-/* The elements of a list; *n: how many, without those that are out of memory. */
+/* The elements of a list; *n: how many.  Out of memory: none, and the arena has failed. */
 static ls_str *
 elements(ls_str list, ls_arena *arena, uint32_t *n)
 {
@@ -70,7 +70,10 @@ elements(ls_str list, ls_arena *arena, uint32_t *n)
 			items = ls_arena_grow(arena, items, capacity * sizeof(ls_str), grown * sizeof(ls_str));
 			capacity = grown;
 			if (items == NULL)
-				break;
+			{
+				*n = 0;
+				return NULL;
+			}
 		}
 		if (!ls_json_skip(&j, &items[*n]))
 			break;
@@ -155,4 +158,6 @@ ls_list_join(ls_buf *buf, ls_arena *arena, ls_str json, ls_str separator)
 			ls_buf_str(buf, separator);
 		append_plain(buf, arena, items[i]);
 	}
+	if (ls_arena_failed(arena))
+		buf->failed = true;
 }

@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * text.h
- *	  What expressions and stages do with the texts of events (pure).
+ *	  What expressions do with the texts of events (pure).
  *
  * The texts come from whoever sends events, and patterns and formats from whoever
  * searches.  So every function does bounded work on any input.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LS_QUERY_TEXT_H
-#define LS_QUERY_TEXT_H
+#ifndef LS_ENGINE_TEXT_H
+#define LS_ENGINE_TEXT_H
 
-#include "src/query/ast.h"
+#include "src/engine/times.h"
 
 /* ---- like.c ---- */
 
@@ -45,42 +45,6 @@ extern bool ls_list_slice(ls_buf *buf, ls_arena *arena, ls_str json, int64_t fro
 /* Appends the texts of the elements, with the separator between them. */
 extern void ls_list_join(ls_buf *buf, ls_arena *arena, ls_str json, ls_str separator);
 
-/* ---- extract.c ---- */
-
-#define LS_EXTRACT_MAX 1000                      /* fields of one text */
-#define LS_EXTRACT_NAME_LENGTH 256               /* bytes of a name, or of a path */
-#define LS_EXTRACT_LENGTH ((size_t) 1024 * 1024) /* bytes of the result */
-
-typedef enum ls_extraction
-{
-	LS_EXTRACTED,
-	LS_EXTRACT_NOTHING, /* the text does not have that form, or no fields */
-	LS_EXTRACT_MISSING, /* JSON, but without that path */
-	LS_EXTRACT_LIMIT,   /* more than the limits above, or JSON of more than 50 levels */
-	LS_EXTRACT_MEMORY
-} ls_extraction;
-
-/*
- * Append the fields of a text as one JSON object: the members of an object, name=value with
- * values in quotes or not (logfmt), or pairs.  Pairs are between characters of `between`, with
- * one of `inside` between name and value; if both are empty, they are looked for in the text.
- * JSON is added to the members of the object `older` (empty: none), which it replaces.  Only
- * with LS_EXTRACTED is what was appended of use.
- */
-extern ls_extraction ls_extract_json(ls_buf *buf, ls_arena *arena, ls_str older, ls_str text);
-extern ls_extraction ls_extract_logfmt(ls_buf *buf, ls_arena *arena, ls_str text);
-extern ls_extraction ls_extract_pairs(ls_buf *buf, ls_arena *arena, ls_str text, ls_str between,
-									  ls_str inside);
-
-/*
- * A path in JSON: names with dots between them, {} for all elements of a list, {0} for the
- * first.  A name with dots in it wins over the member of a member.
- */
-extern bool ls_extract_path_valid(ls_str path);
-
-/* Appends the value at a valid path of a JSON text; with {} the list of the values. */
-extern ls_extraction ls_extract_path(ls_buf *buf, ls_arena *arena, ls_str text, ls_str path);
-
 /* ---- time_format.c ---- */
 
 /* Bytes of a format. */
@@ -98,4 +62,4 @@ extern void ls_time_print(ls_buf *buf, ls_str format, ls_time time, const ls_que
 /* Reads a time; false: the text does not have the format, or there is no such time. */
 extern bool ls_time_read(ls_str text, ls_str format, const ls_query_zone *zone, ls_time *time);
 
-#endif /* LS_QUERY_TEXT_H */
+#endif /* LS_ENGINE_TEXT_H */
