@@ -37,7 +37,7 @@ export class ApiError extends Error
 	{
 		super(message);
 		this.name = 'ApiError';
-		Object.assign(this, { status: 0, code: 'NO_ANSWER', details: [], requestId: null, retryAfter: null }, fields);
+		Object.assign(this, { status: 0, code: 'NO_ANSWER', details: [], requestId: null, retryAfter: null, body: {}, rate: null }, fields);
 	}
 
 	/** The texts of the details by field: {email: '...'}; what belongs to no field is not in it. */
@@ -142,6 +142,8 @@ async function errorOf(answer)
 		details: Array.isArray(body.details) ? body.details : [],
 		requestId: answer.headers.get('X-Request-Id'),
 		retryAfter: Number.isFinite(wait) ? wait : null,
+		body,
+		rate: rateOf(answer.headers),
 	});
 }
 
@@ -159,7 +161,7 @@ function rateOf(headers)
  * Sends a request and answers {data, page, meta, status, headers, rate}. Options: query (members that are null or ''
  * are left out), json or body with type, headers, abort (an AbortSignal), organization (another one, or null for none),
  * token (instead of the session), reads (true: it may be repeated; GET always may), signIn (false: a 401 is an error
- * like others), raw (true: data is the Response), idempotencyKey.
+ * like others), raw (true: data is the Response), idempotencyKey, keepalive (true: it is sent even if the page closes).
  */
 export async function request(method, path, options = {})
 {
@@ -182,7 +184,7 @@ export async function request(method, path, options = {})
 			throw new ApiError('Another account is signed in now. Load the page again.', { code: 'OTHER_ACCOUNT' });
 		try {
 			answer = await fetch(addressOf(path, options.query), {
-				method, headers, signal: abort, credentials: token ? 'omit' : 'same-origin', cache: 'no-cache',
+				method, headers, signal: abort, keepalive: options.keepalive ?? false, credentials: token ? 'omit' : 'same-origin', cache: 'no-cache',
 				body: json !== undefined ? JSON.stringify(json) : options.body,
 			});
 		} catch (error) {

@@ -83,6 +83,28 @@ await test(async (browser) => {
 	await ann.goBack();
 	await titled(ann, 'Your account');
 
+	// While the palette is being loaded, what is typed waits for its field.
+	const slow = await open(browser, { context: ann.context() });
+	let come;
+	const held = new Promise((resolve) => { come = resolve; });
+	await slow.route('**/later.*', async (route) => {
+		await held;
+		await route.continue();
+	});
+	await slow.goto(`${base}/o/acme/search`);
+	await slow.getByRole('navigation', { name: 'Screens' }).waitFor();
+	await slow.keyboard.press('Control+k');
+	await slow.keyboard.type('your acount', { delay: 5 });
+	for (let letter = 0; letter < 'count'.length; letter++)
+		await slow.keyboard.press('Backspace');
+	await slow.keyboard.type('count');
+	await slow.keyboard.press('Enter');
+	is(await slow.locator('dialog[open]').count(), 0, 'the palette is not there yet');
+	come();
+	await titled(slow, 'Your account');
+	ok(true, 'then it gets what was typed');
+	await slow.close();
+
 	// ---- the service goes away and comes back ----
 	ann.quiet = true;
 	await call('stop');

@@ -6,18 +6,22 @@ import { address, match, navigate } from '../router.js';
 import { currentOrganization } from '../api.js';
 import { can, expired, firstOrganization, loadConfig, loadSession, organization, session, wasSignedIn } from '../session.js';
 import { remember } from '../storage.js';
-import { DialogHost } from '../ui/dialog.js';
+import { DialogHost } from '../ui/dialog-host.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Button, LinkButton } from '../ui/button.js';
+import { later, loadWhenIdle } from '../ui/later.js';
+import { Lazy } from '../ui/lazy.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { ToastHost } from '../ui/toast.js';
 import { Banners } from './banners.js';
 import { Frame } from './frame.js';
-import { screenOf, startOf } from './places.js';
-import { SignInAgain } from './sign-in-again.js';
+import { listedScreens, screenOf, startOf } from './places.js';
 
 const loaded = new Map();
+// The first screen has asked for its rows by then.
+const prefetchAfter = 2000; // ms
+const signInAgain = () => import('./sign-in-again.js').then((module) => module.SignInAgain);
 
 /** The module of a screen, while it is loaded: nothing; a skeleton after 150 ms. */
 function Loaded({ screen, params })
@@ -30,7 +34,8 @@ function Loaded({ screen, params })
 		if (loaded.has(screen))
 			return undefined;
 		const timer = setTimeout(() => setSlow(true), 150);
-		screen.load().then((module) => {
+		// The styles of the first screen are there already.
+		(screen.first ? screen.load() : later(screen.load)).then((module) => {
 			loaded.set(screen, module.default);
 			setTurn((now) => now + 1);
 		}, setError).finally(() => clearTimeout(timer));
@@ -43,20 +48,23 @@ function Loaded({ screen, params })
 		return html`<div class="page"><${EmptyState} icon="alert" title="This screen has failed" action=${html`<${Button} onClick=${mend}>Show it again<//>`}>
 			<p>Nothing was changed by that. The console of your browser says more: <code>${broken.message}</code></p><//></div>`;
 	if (error)
-		return html`<div class="page"><${EmptyState} icon="refresh" title="This screen could not be loaded"
-			action=${html`<${Button} kind="primary" onClick=${() => window.location.reload()}>Load the page again<//>`}>
-			<p>There may be a new version of the console.</p><//></div>`;
+		return html`<div class="page page-narrow"><h1>${screen.title}</h1><${ErrorNotice} error=${error} title="This screen could not be loaded" /></div>`;
 	const Screen = loaded.get(screen);
 	if (!Screen)
 		return slow ? html`<div class="page"><${Skeleton} lines="8" /></div>` : null;
 	return html`<${Screen} params=${params} />`;
 }
 
-function NotFound({ title = 'There is no such page', text = 'The link may be old, or was not copied as a whole.' })
+function NoPage({ title = 'There is no such page', text = 'The link may be old, or was not copied as a whole.', start })
+{
+	return html`<div class="page"><h1 class="visually-hidden">${title}</h1><${EmptyState} icon="info" title=${title}
+		action=${html`<${LinkButton} kind="primary" href=${start}>Go to the start<//>`}><p>${text}</p><//></div>`;
+}
+
+function NotFound(words)
 {
 	const first = firstOrganization();
-	return html`<main id="main" tabindex="-1"><div class="page"><h1 class="visually-hidden">${title}</h1><${EmptyState} icon="info" title=${title}
-		action=${html`<${LinkButton} kind="primary" href=${first ? startOf(first.slug) : '/'}>Go to the start<//>`}><p>${text}</p><//></div></main>`;
+	return html`<main id="main" tabindex="-1"><${NoPage} ...${words} start=${first ? startOf(first.slug) : '/'} /></main>`;
 }
 
 function Organization({ params, screen })
@@ -70,8 +78,7 @@ function Organization({ params, screen })
 			action=${html`<${LinkButton} href="/sign-in">Sign in another way<//>`}>
 			<p>Its administrators have turned off the provider that you signed in with.</p><//><//>`;
 	if (!screen)
-		return html`<${Frame}><div class="page"><h1 class="visually-hidden">No such page</h1><${EmptyState} icon="info" title="There is no such page"
-			action=${html`<${LinkButton} kind="primary" href=${startOf(now.slug)}>Go to the start<//>`}><p>The link may be old, or was not copied as a whole.</p><//></div><//>`;
+		return html`<${Frame}><${NoPage} start=${startOf(now.slug)} /><//>`;
 	if (!can(screen.permission))
 		return html`<${Frame}><div class="page"><h1 class="visually-hidden">${screen.title}</h1><${EmptyState} icon="shield" title="This needs a permission that your role does not have"
 			action=${html`<${LinkButton} href=${startOf(now.slug)}>Go to the start<//>`}>
@@ -95,6 +102,10 @@ function Page()
 	};
 	useEffect(() => { if (ask) load(); }, [ask]);
 	useEffect(() => { loadConfig().catch(() => {}); }, []);
+	useEffect(() => {
+		const timer = slug && session.value ? setTimeout(() => loadWhenIdle([() => import('./palette.js'), ...listedScreens(slug).flatMap((one) => one.screens).map((one) => one.load)]), prefetchAfter) : 0;
+		return () => clearTimeout(timer);
+	}, [slug, session.value]);
 	const away = !open && session.value === null;
 	const inside = session.value && path === '/';
 	useEffect(() => {
@@ -122,6 +133,6 @@ function Page()
 /** The whole console. */
 export function App()
 {
-	return html`<${Banners} /><${Page} /><${DialogHost} /><${ToastHost} />${expired.value && html`<${SignInAgain} />`}`;
+	return html`<${Banners} /><${Page} /><${DialogHost} /><${ToastHost} />${expired.value && html`<${Lazy} load=${signInAgain} />`}`;
 }
 

@@ -4,37 +4,22 @@
 import { html, useEffect, useRef, useState } from '../view.js';
 import { address, navigate } from '../router.js';
 import { organization, orgPath, session, signOut } from '../session.js';
-import { openDialog } from '../ui/dialog.js';
 import { Icon } from '../ui/icon.js';
 import { IconButton } from '../ui/button.js';
+import { openLater } from '../ui/later.js';
 import { Menu } from '../ui/menu.js';
 import { chooseZone, zoneChoice } from '../ui/time.js';
 import { toastError } from '../ui/toast.js';
 import { listedScreens, startOf } from './places.js';
-import { apple, useKeys } from './keys.js';
+import { apple, holdKeys, useKeys } from './keys.js';
 import { chooseTheme, theme } from './theme.js';
 
-const openKeys = async () => {
-	const { default: KeyList } = await import('./key-list.js');
-	openDialog((close) => html`<${KeyList} close=${close} />`);
-};
+const openKeys = () => openLater(() => import('./key-list.js'), ({ default: KeyList }, close) => html`<${KeyList} close=${close} />`);
 
-async function openPalette()
+function openPalette()
 {
-	const { default: Palette } = await import('./palette.js');
-	const entries = [
-		...listedScreens().flatMap(({ group, screens }) => screens.map((one) => ({
-			label: one.title, group, icon: one.icon, keys: one.key && `g ${one.key}`, run: () => navigate(orgPath(one.path)) }))),
-		{ label: 'Your account', group: 'You', icon: 'user', run: () => navigate(orgPath('/account')) },
-		...session.value.organizations.filter((one) => one.signInAllowed && one.slug !== organization.value?.slug)
-			.map((one) => ({ label: one.name, group: 'Organization', icon: 'users', run: () => navigate(startOf(one.slug)) })),
-		{ label: 'New organization', group: 'Organization', icon: 'plus', run: () => navigate('/welcome') },
-		...[['system', 'screen'], ['light', 'sun'], ['dark', 'moon']].map(([name, icon]) => ({
-			label: `Theme: ${name}`, group: 'Theme', icon, run: () => chooseTheme(name) })),
-		{ label: 'Keys', group: 'Help', icon: 'info', keys: '?', run: openKeys },
-		{ label: 'Sign out', group: 'You', icon: 'signout', run: () => signOut().catch(toastError) },
-	];
-	openDialog((close) => html`<${Palette} close=${close} entries=${entries} />`);
+	const release = holdKeys();
+	openLater(() => import('./palette.js'), ({ default: Palette }, close) => html`<${Palette} close=${close} openKeys=${openKeys} release=${release} />`).finally(release);
 }
 
 function Switcher()

@@ -12,6 +12,20 @@ let timer = 0;
 /** mod is Command on Apple's machines and Ctrl elsewhere. */
 export const apple = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
+// What is typed while a field for it is being loaded, or null.
+let held = null;
+
+/** Keeps what is typed from now on; the function that it answers ends that and answers {text, enter}. */
+export function holdKeys()
+{
+	held = { text: '', enter: false };
+	return () => {
+		const typed = held ?? { text: '', enter: false };
+		held = null;
+		return typed;
+	};
+}
+
 const typing = (target) => target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
 function nameOf(event)
@@ -23,6 +37,16 @@ function nameOf(event)
 document.addEventListener('keydown', (event) => {
 	if (event.defaultPrevented || event.isComposing)
 		return;
+	if (held) {
+		if (event.key === 'Enter')
+			held.enter = true;
+		else if (event.key === 'Backspace')
+			held.text = held.text.slice(0, -1);
+		else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey && !held.enter)
+			held.text += event.key;
+		event.preventDefault();
+		return;
+	}
 	const name = nameOf(event);
 	// Plain letters belong to fields, and all keys to an open dialog; mod works everywhere else.
 	if ((typing(event.target) && !name.startsWith('mod+')) || document.querySelector('dialog[open]'))

@@ -5,6 +5,11 @@ import { html, useEffect, useId, useMemo, useRef, useState } from '../view.js';
 import { Dialog } from '../ui/dialog.js';
 import { Icon } from '../ui/icon.js';
 import { isAbort } from '../api.js';
+import { navigate } from '../router.js';
+import { organization, orgPath, session, signOut } from '../session.js';
+import { toastError } from '../ui/toast.js';
+import { listedScreens, startOf } from './places.js';
+import { chooseTheme } from './theme.js';
 import { sources } from './palette-sources.js';
 import { Keys } from './key-list.js';
 
@@ -24,15 +29,40 @@ function score(text, wanted)
 	return points - hay.length / 100;
 }
 
-/** The dialog. entries: what is there at once; sources are asked when it opens. */
-export default function Palette({ close, entries })
+// What is there at once.
+function ownEntries(openKeys)
 {
+	return [
+		...listedScreens().flatMap(({ group, screens }) => screens.map((one) => ({
+			label: one.title, group, icon: one.icon, keys: one.key && `g ${one.key}`, run: () => navigate(orgPath(one.path)) }))),
+		{ label: 'Your account', group: 'You', icon: 'user', run: () => navigate(orgPath('/account')) },
+		...session.value.organizations.filter((one) => one.signInAllowed && one.slug !== organization.value?.slug)
+			.map((one) => ({ label: one.name, group: 'Organization', icon: 'users', run: () => navigate(startOf(one.slug)) })),
+		{ label: 'New organization', group: 'Organization', icon: 'plus', run: () => navigate('/welcome') },
+		...[['system', 'screen'], ['light', 'sun'], ['dark', 'moon']].map(([name, icon]) => ({
+			label: `Theme: ${name}`, group: 'Theme', icon, run: () => chooseTheme(name) })),
+		{ label: 'Keys', group: 'Help', icon: 'info', keys: '?', run: openKeys },
+		{ label: 'Sign out', group: 'You', icon: 'signout', run: () => signOut().catch(toastError) },
+	];
+}
+
+/**
+ * The dialog: screens, organizations, actions; sources are asked when it opens. release: what has been typed meanwhile
+ * (holdKeys).
+ */
+export default function Palette({ close, openKeys, release })
+{
+	const entries = useMemo(() => ownEntries(openKeys), []);
 	const [typed, setTyped] = useState('');
 	const [found, setFound] = useState([]);
 	const [active, setActive] = useState(0);
+	const [enter, setEnter] = useState(false);
 	const id = useId();
 	const list = useRef(null);
 	useEffect(() => {
+		const before = release();
+		setTyped(before.text);
+		setEnter(before.enter);
 		const control = new AbortController();
 		for (const source of sources)
 			source(control.signal).then((more) => setFound((now) => [...now, ...more]), (error) => {
@@ -48,6 +78,10 @@ export default function Palette({ close, entries })
 			.filter(({ points }) => points > -1).sort((a, b) => (wanted ? b.points - a.points : 0)).slice(0, 50).map(({ one }) => one);
 	}, [typed, found]);
 	useEffect(() => { list.current?.children[active]?.scrollIntoView({ block: 'nearest' }); }, [active]);
+	useEffect(() => {
+		if (enter)
+			choose(shown[0]);
+	}, [enter]);
 	function choose(one)
 	{
 		close();

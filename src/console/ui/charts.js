@@ -70,13 +70,5 @@ export function Meter({ value, limit, label })
 	const share = limit ? Math.min(1, value / limit) : 0;
 	const state = share >= 1 ? 'is-full' : share >= 0.8 ? 'is-high' : '';
 	return html`<div class=${`meter ${state}`} role="meter" aria-label=${label} aria-valuemin="0" aria-valuemax=${limit ?? undefined}
-		aria-valuenow=${limit ? Math.min(value, limit) : value}><span style=${{ width: `${(share * 100).toFixed(1)}%` }}></span></div>`;
-}
-
-/** A histogram of numbers: counts between edges. bins: {from, to, count}. */
-export function Histogram({ bins, label, format = String, height = 96, onBin })
-{
-	return html`<figure class="stack-s"><${Bars} label=${label} height=${height} onBar=${onBin}
-		bars=${bins.map((bin) => ({ ...bin, key: bin.from, value: bin.count, title: `${format(bin.from)} to ${format(bin.to)}: ${bin.count}` }))} />
-		<figcaption class="row-between small muted"><span>${bins.length ? format(bins[0].from) : ''}</span><span>${bins.length ? format(bins.at(-1).to) : ''}</span></figcaption></figure>`;
+		aria-valuenow=${limit ? Math.min(value, limit) : value}>${share > 0 && html`<span style=${{ width: `${(share * 100).toFixed(1)}%` }}></span>`}</div>`;
 }

@@ -2,8 +2,10 @@
  * dialog.js: dialogs over the page. The browser's own <dialog> keeps the focus inside, makes the rest inert and gives
  * the focus back; Escape closes.
  */
-import { html, signal, useEffect, useId, useRef } from '../view.js';
+import { html, useEffect, useId, useRef } from '../view.js';
 import { IconButton } from './button.js';
+
+export { openDialog } from './dialog-host.js';
 
 /**
  * A dialog with a title. onClose: Escape, the cross, or a press beside it; without it the dialog stays until the page
@@ -37,29 +39,4 @@ export function Dialog({ title, onClose, footer, size = 'medium', children, clos
 			${footer && html`<footer class="dialog-foot">${footer}</footer>`}
 		</div>
 	</dialog>`;
-}
-
-const opened = signal([]);
-let last = 0;
-
-/**
- * Shows a dialog from anywhere and answers a promise of what it is closed with. `render(close)` returns a Dialog:
- * const name = await openDialog((close) => html`<${Rename} close=${close} />`).
- */
-export function openDialog(render)
-{
-	return new Promise((resolve) => {
-		const key = ++last;
-		const close = (value) => {
-			opened.value = opened.value.filter((one) => one.key !== key);
-			resolve(value);
-		};
-		opened.value = [...opened.value, { key, render, close }];
-	});
-}
-
-/** Where openDialog's dialogs appear; the shell has it once. */
-export function DialogHost()
-{
-	return opened.value.map((one) => html`<div key=${one.key}>${one.render(one.close)}</div>`);
 }

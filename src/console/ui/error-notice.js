@@ -48,6 +48,7 @@ export function ErrorNotice({ error, retry, title, children })
 			${reference && html`<p class="row small"><code class="break">${error.code}</code>
 				${error.requestId && html`<span class="muted break">request <code>${error.requestId}</code></span>`}
 				<${CopyButton} text=${reference} label="Copy code and request id" compact /></p>`}
+			${error.reload && html`<div><${Button} size="small" icon="refresh" onClick=${() => window.location.reload()}>Load the page again<//></div>`}
 			${retry && html`<div><${Button} size="small" icon="refresh" disabled=${left > 0} onClick=${retry}>Try again<//></div>`}
 		</div>
 	</div>`;

@@ -1,7 +1,7 @@
 /*
  * menu.js: a button that opens a list of actions, as the ARIA pattern of menus says.
  */
-import { html, useEffect, useId, useRef, useState } from '../view.js';
+import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../view.js';
 import { Icon } from './icon.js';
 
 /**
@@ -28,6 +28,29 @@ export function Menu({ label, icon, items, align = 'end', drop = 'down', kind = 
 		};
 		document.addEventListener('pointerdown', outside);
 		return () => document.removeEventListener('pointerdown', outside);
+	}, [open]);
+	// Fixed to the window: in a table or drawer that scrolls it would be cut off.
+	useLayoutEffect(() => {
+		if (!open)
+			return undefined;
+		const list = box.current.querySelector('[role="menu"]');
+		const place = () => {
+			const button = box.current.querySelector('button').getBoundingClientRect();
+			const { offsetWidth: width, offsetHeight: height } = list;
+			const below = button.bottom + 4;
+			const above = button.top - 4 - height;
+			const down = drop === 'down' ? below + height <= window.innerHeight || above < 0 : above < 0;
+			const left = align === 'end' ? button.right - width : button.left;
+			list.style.top = `${Math.max(4, Math.min(down ? below : above, window.innerHeight - height - 4))}px`;
+			list.style.left = `${Math.max(4, Math.min(left, document.documentElement.clientWidth - width - 4))}px`;
+		};
+		place();
+		window.addEventListener('scroll', place, true);
+		window.addEventListener('resize', place);
+		return () => {
+			window.removeEventListener('scroll', place, true);
+			window.removeEventListener('resize', place);
+		};
 	}, [open]);
 	function shut()
 	{
@@ -80,7 +103,7 @@ export function Menu({ label, icon, items, align = 'end', drop = 'down', kind = 
 			title=${icon && !children ? label : undefined} onClick=${() => setOpen(!open)}>
 			${icon && html`<${Icon} name=${icon} />`}${children ?? (!icon && html`<span>${label}</span>`)}${caret && html`<${Icon} name="down" />`}
 		</button>
-		${open && html`<div class=${`menu-list menu-${align} menu-${drop}`} role="menu" id=${id} aria-label=${label}>
+		${open && html`<div class="menu-list" role="menu" id=${id} aria-label=${label}>
 			${items.filter(Boolean).map((item, index) => {
 				if (item.separator)
 					return html`<div role="separator" key=${index}></div>`;

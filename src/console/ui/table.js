@@ -14,17 +14,17 @@ export function Table({ columns, rows, rowKey = (row) => row.id, caption, sort, 
 {
 	if (!rows.length && empty)
 		return empty;
-	return html`<div class="table-box"><div class="table-scroll" tabindex="0" role="group" aria-label=${caption}><table class="table">
+	return html`<div class="table-box"><div class="table-scroll" tabindex="0" role="group" aria-label=${caption}><table class="table table-cards" role="table">
 		<caption class="visually-hidden">${caption}</caption>
-		<thead><tr>${columns.map((column) => html`<th key=${column.key} scope="col" class=${column.align === 'end' ? 'number' : ''}
+		<thead><tr role="row">${columns.map((column) => html`<th key=${column.key} scope="col" role="columnheader" class=${column.align === 'end' ? 'number' : ''}
 			aria-sort=${sort?.key === column.key ? (sort.descending ? 'descending' : 'ascending') : undefined}>
 			${column.sort ? html`<button type="button" class="table-sort" onClick=${() => onSort(column.key)}>${column.title}
 				${sort?.key === column.key && html`<${Icon} name=${sort.descending ? 'down' : 'up'} />`}</button>`
 				: html`<span class=${column.hideTitle ? 'visually-hidden' : ''}>${column.title}</span>`}</th>`)}</tr></thead>
-		<tbody>${rows.map((row) => html`<tr key=${rowKey(row)} class=${onRow ? 'is-link' : ''} aria-selected=${selected === rowKey(row) ? 'true' : undefined}
+		<tbody>${rows.map((row) => html`<tr key=${rowKey(row)} role="row" class=${onRow ? 'is-link' : ''} aria-selected=${selected === rowKey(row) ? 'true' : undefined}
 			onClick=${onRow && ((event) => { if (!event.target.closest('a, button, input, select, label')) onRow(row); })}>
-			${columns.map((column) => html`<td key=${column.key} class=${`${column.align === 'end' ? 'number' : ''} ${column.class ?? ''}`}
-				>${column.render ? column.render(row) : row[column.key]}</td>`)}</tr>`)}</tbody>
+			${columns.map((column) => html`<td key=${column.key} role="cell" class=${`${column.align === 'end' ? 'number' : ''} ${column.class ?? ''}`}
+				data-title=${(!column.hideTitle && column.title) || undefined}>${column.render ? column.render(row) : row[column.key]}</td>`)}</tr>`)}</tbody>
 	</table></div>
 	${more && html`<div class="table-more"><${Button} size="small" busy=${busy} onClick=${onMore}>Show more<//></div>`}</div>`;
 }

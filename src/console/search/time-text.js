@@ -1,0 +1,104 @@
+/*
+ * time-text.js: times as a search takes them, and as the screen shows them.
+ */
+import { formatTime, zone } from '../ui/time.js';
+
+/** The ranges that are one press away. */
+export const presets = [
+	['-5m', 'Last 5 minutes'], ['-15m', 'Last 15 minutes'], ['-1h', 'Last hour'], ['-4h', 'Last 4 hours'], ['-24h', 'Last 24 hours'],
+	['-2d', 'Last 2 days'], ['-7d', 'Last 7 days'], ['-30d', 'Last 30 days'], ['@d', 'Today'],
+].map(([earliest, label]) => ({ earliest, label }));
+
+/** The range of a screen whose address names none. */
+export const defaultRange = { earliest: '-1h', latest: 'now' };
+
+const unit = '(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon|months?|y|yrs?|years?)';
+const relativeText = new RegExp(`^(?:now|(?:now)?[+-]\\d+${unit}(?:@${unit})?|(?:now)?@${unit})$`);
+const wallText = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3})\d*)?)?)?$/;
+
+/** Is it a time that moves with the clock? */
+export const isRelative = (text) => relativeText.test(text);
+
+// How far the chosen zone is ahead of UTC at a time, in ms.
+function offsetAt(ms)
+{
+	const [, year, month, day, hour, minute, second] = /(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+)/.exec(formatTime(ms)).map(Number);
+	return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1000) * 1000;
+}
+
+/** A time as a request takes it, from what was typed in the chosen zone; null: it is none. */
+export function parseTime(text)
+{
+	const typed = text.trim();
+	if (isRelative(typed) || /^(?:\d{10}|\d{13})$/.test(typed))
+		return typed;
+	const wall = wallText.exec(typed);
+	if (wall) {
+		const [year, month, day, hour = 0, minute = 0, second = 0] = wall.slice(1, 7).map((one) => (one === undefined ? undefined : Number(one)));
+		const utc = Date.UTC(year, month - 1, day, hour, minute, second, Number((wall[7] ?? '0').padEnd(3, '0')));
+		if (Number.isNaN(utc) || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59)
+			return null;
+		// The offset at the time itself: the first guess may be on the other side of a change of clocks.
+		const guess = utc - offsetAt(utc);
+		return new Date(utc - offsetAt(guess)).toISOString();
+	}
+	const whole = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$/.test(typed) ? new Date(typed) : null;
+	return whole && !Number.isNaN(whole.getTime()) ? whole.toISOString() : null;
+}
+
+/** A time of the address as it is typed: relative ones as they are, others in the chosen zone. */
+export function writeTime(text)
+{
+	if (isRelative(text) || !text)
+		return text;
+	const at = /^\d{10}$/.test(text) ? Number(text) * 1000 : /^\d{13}$/.test(text) ? Number(text) : text;
+	const written = formatTime(at, { precise: true });
+	return written.replace(/(?::00)?\.000$/, '');
+}
+
+/** A range in words: 'Last hour', or both ends in the chosen zone. */
+export function rangeText({ earliest, latest })
+{
+	if (latest === 'now') {
+		const preset = presets.find((one) => one.earliest === earliest);
+		if (preset)
+			return preset.label;
+	}
+	const from = writeTime(earliest);
+	const to = writeTime(latest);
+	const sameDay = !isRelative(earliest) && !isRelative(latest) && from.slice(0, 11) === to.slice(0, 11);
+	return `${from} to ${sameDay ? to.slice(11) : to}`;
+}
+
+/** The offset of the chosen zone now, as UTC+1. */
+export const zoneOffset = () => formatTime(Date.now(), { withZone: true }).split(' ').at(-1);
+
+/** The name of the chosen zone and its offset. */
+export const zoneText = () => (zone() === 'UTC' ? 'UTC' : `${zone()} (${zoneOffset()})`);
+
+// Offsets by quarter of an hour: Intl is slow, and rows are drawn while the list scrolls.
+const offsets = new Map();
+const pad = (value, length = 2) => String(value).padStart(length, '0');
+
+/** A function that writes times of events: 14:05:09.123, withDay: 11-23 before it. Fast enough for scrolling. */
+export function rowTime({ withDay })
+{
+	const name = zone();
+	return (iso) => {
+		const ms = Date.parse(iso);
+		if (Number.isNaN(ms))
+			return String(iso);
+		const quarter = `${name} ${Math.floor(ms / 900_000)}`;
+		let offset = offsets.get(quarter);
+		if (offset === undefined) {
+			if (offsets.size > 5000)
+				offsets.clear();
+			offsets.set(quarter, offset = offsetAt(ms));
+		}
+		const at = new Date(ms + offset);
+		return `${withDay ? `${pad(at.getUTCMonth() + 1)}-${pad(at.getUTCDate())} ` : ''}${pad(at.getUTCHours())}:${pad(at.getUTCMinutes())}:${pad(at.getUTCSeconds())}.${pad(at.getUTCMilliseconds(), 3)}`;
+	};
+}
+
+/** Is a range within one day of the chosen zone? */
+export const withinDay = (from, to) => formatTime(from).slice(0, 10) === formatTime(to).slice(0, 10);

@@ -1,0 +1,108 @@
+/*
+ * billing.js: the plan, what it allows beside what is used, and asking for another.
+ */
+import { html } from '../view.js';
+import { api } from '../api.js';
+import { loadSession, organization } from '../session.js';
+import { Badge } from '../ui/badge.js';
+import { Button } from '../ui/button.js';
+import { confirm } from '../ui/confirm.js';
+import { ErrorNotice } from '../ui/error-notice.js';
+import { Icon } from '../ui/icon.js';
+import { formatNumber } from '../ui/numbers.js';
+import { Skeleton } from '../ui/skeleton.js';
+import { RelativeTime } from '../ui/time.js';
+import { toast } from '../ui/toast.js';
+import { useLoad } from '../ui/use-load.js';
+import { limitText, limits, resourceTitle, snake } from '../usage/resources.js';
+import { SettingsHead } from './head.js';
+import { useUsage } from './limits.js';
+
+const plans = ['free', 'pro', 'business', 'enterprise'];
+const title = (plan) => plan.charAt(0).toUpperCase() + plan.slice(1);
+
+/** What is used, by the names of limits. */
+function usedOf(usage)
+{
+	if (!usage)
+		return {};
+	return {
+		...Object.fromEntries(Object.entries(usage.resources).map(([name, one]) => [snake(name), one.used])),
+		ingest_bytes_per_day: usage.ingest.usedBytes, ai_credits_per_month: usage.aiCredits.used,
+	};
+}
+
+/** What would be over the limits of a plan, in words. */
+export function excess(used, allowed)
+{
+	return Object.entries(used).filter(([name, value]) => allowed[name] !== null && allowed[name] !== undefined && value > allowed[name])
+		.map(([name, value]) => {
+			const format = limits.find(([key]) => key === name)?.[2] ?? formatNumber;
+			return `${resourceTitle(name)}: ${format(value)} used, ${format(allowed[name])} allowed`;
+		});
+}
+
+function Request({ request, withdraw })
+{
+	return html`<div class="notice"><${Icon} name="clock" /><div class="grow"><p><strong>Plan ${title(request.plan)} is asked for</strong>, <${RelativeTime} value=${request.requestedAt} />.</p>
+		<p class="muted">The operator of this service decides; the owners get a mail.</p></div><${Button} size="small" onClick=${withdraw}>Withdraw<//></div>`;
+}
+
+export default function Billing()
+{
+	const billing = useLoad((abort) => api.get('/api/v1/billing', { abort }).then((answer) => answer.data));
+	const usage = useUsage();
+	const used = usedOf(usage.data);
+	const set = (plan) => api.post('/api/v1/billing/plan', { plan });
+
+	async function choose(plan)
+	{
+		const { plan: now, plans: all } = billing.data;
+		const larger = plans.indexOf(plan) > plans.indexOf(now);
+		const over = excess(used, all[plan]);
+		const done = await confirm({ title: `${larger ? 'Change' : 'Go back'} to plan ${title(plan)}?`, danger: !larger, action: larger ? `Ask for ${title(plan)}` : `Change to ${title(plan)}`,
+			text: larger ? html`<p>Unless this service lets owners change plans themselves, its operator decides, and the owners get a mail. logsvc takes no payments.</p>`
+				: html`<div class="stack-s"><p>It takes effect at once and deletes nothing but events that are older than the retention of the plan.</p>
+					${over.length > 0 && html`<p>Until it is below these limits, nothing new of the kind can be created:</p><ul class="plain-list">${over.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}</div>`,
+			run: () => set(plan) });
+		if (!done)
+			return;
+		billing.reload();
+		usage.reload();
+		await loadSession();
+		toast(done.value.status === 202 ? `Plan ${title(plan)} is asked for.` : `The plan is ${title(plan)} now.`);
+	}
+	async function withdraw()
+	{
+		const { planRequest, plan } = billing.data;
+		const done = await confirm({ title: 'Withdraw the request?', action: 'Withdraw', text: `Plan ${title(planRequest.plan)} is no longer asked for; ${organization.value.name} stays on ${title(plan)}.`, run: () => set(plan) });
+		if (done) {
+			billing.reload();
+			toast('The request is withdrawn.', { undo: async () => { await set(planRequest.plan); billing.reload(); } });
+		}
+	}
+	const data = billing.data;
+	return html`<div class="page">
+		<${SettingsHead} title="Billing">What plan <strong>${title(organization.value.plan)}</strong> allows, and what the others would.<//>
+		<${ErrorNotice} error=${billing.error} retry=${billing.reload} />
+		${billing.slow && html`<${Skeleton} lines="8" />`}
+		${data?.planRequest && html`<${Request} request=${data.planRequest} withdraw=${withdraw} />`}
+		${data && html`<div class="table-scroll" tabindex="0" role="group" aria-label="Plans"><table class="table plan-table">
+			<caption class="visually-hidden">Plans and their limits</caption>
+			<thead><tr><th scope="col">Limit</th><th scope="col" class="number">Used now</th>${plans.map((plan) => html`<th key=${plan} scope="col" class=${`number ${plan === data.plan ? 'is-current' : ''}`}>
+				${title(plan)} ${plan === data.plan && html`<${Badge} kind="accent">current<//>`}</th>`)}</tr></thead>
+			<tbody>${limits.filter(([name]) => name in data.limits).map(([name, text, format]) => html`<tr key=${name}><th scope="row">${text}</th>
+				<td class="number">${name in used ? format(used[name]) : html`<span class="faint">-</span>`}</td>
+				${plans.map((plan) => {
+					// What an operator has set for this organization holds in every plan.
+					const own = plan === data.plan && data.limits[name] !== data.plans[plan][name];
+					return html`<td key=${plan} class=${`number ${plan === data.plan ? 'is-current' : ''}`}>${limitText(plan === data.plan ? data.limits[name] : data.plans[plan][name], format)}
+						${own && html`<span class="small muted own-limit">set for you</span>`}</td>`;
+				})}</tr>`)}</tbody>
+			<tfoot><tr><td colspan="2"></td>${plans.map((plan) => html`<td key=${plan} class=${`number ${plan === data.plan ? 'is-current' : ''}`}>${plan !== data.plan
+				&& html`<${Button} size="small" kind=${plans.indexOf(plan) > plans.indexOf(data.plan) ? 'primary' : 'default'} onClick=${() => choose(plan)}
+					reason=${data.planRequest?.plan === plan ? 'It is asked for already' : undefined}>Choose<span class="visually-hidden"> ${title(plan)}</span><//>`}</td>`)}</tr></tfoot>
+		</table></div>
+		<p class="small muted">1 GB is ${formatNumber(2 ** 30)} bytes. Prices are the operator's: logsvc takes no payments.</p>`}
+	</div>`;
+}

@@ -1,0 +1,82 @@
+/*
+ * logic.mjs: what screens compute, without a browser.
+ */
+import { checkNetwork, isInside, networkOf } from '../../src/console/settings/addresses.js';
+import { isSilent, replacementOf } from '../../src/console/settings/rotation.js';
+import { addressesIn } from '../../src/console/settings/address-list.js';
+import { projectionOf } from '../../src/console/usage/projection.js';
+
+import { usualColumns } from '../../src/console/search/display.js';
+import { earlierRange, patternRows, seriesById } from '../../src/console/search/pattern-rows.js';
+import { patternQuery } from '../../src/console/search/query-text.js';
+
+let count = 0;
+const is = (got, expected, name) => console.log(`${JSON.stringify(got) === JSON.stringify(expected) ? 'ok' : 'not ok'} ${++count} - ${name}${
+	JSON.stringify(got) === JSON.stringify(expected) ? '' : `\n# got ${JSON.stringify(got)}, expected ${JSON.stringify(expected)}`}`);
+
+// ---- networks: as logsvc_internal.read_network reads them ----
+for (const [text, good] of [['192.0.2.7', true], ['192.0.2.0/24', true], ['192.0.2.1/24', false], ['0.0.0.0/0', true], ['10', false], ['10/8', false], ['256.0.0.1', false],
+	['01.2.3.4', false], ['192.0.2.0/33', false], ['192.0.2.0/-1', false], ['', false], ['x', false], ['::', true], ['::/0', true], ['2001:db8::/32', true], ['2001:db8::1/32', false],
+	['2001:db8:0:0:0:0:0:1', true], ['2001:db8::1::2', false], ['1:2:3:4:5:6:7', false], ['1:2:3:4:5:6:7:8:9', false], ['12345::', false], ['::ffff:192.0.2.1', true], ['::ffff:192.0.2.0/120', true],
+	['::ffff:192.0.2.1/120', false], ['192.0.2.0/24/24', false]])
+	is(checkNetwork(text) === undefined, good, `network ${text || 'nothing'}`);
+is(networkOf('::ffff:192.0.2.0/120').size, 24, 'IPv4 inside of IPv6 is IPv4');
+is(isInside('192.0.2.77', ['10.0.0.0/8', '192.0.2.0/24']), true, 'inside');
+is(isInside('::ffff:192.0.2.77', ['192.0.2.0/24']), true, 'inside, as IPv6');
+is(isInside('192.0.3.1', ['192.0.2.0/24']), false, 'outside');
+is(isInside('2001:db8:1::1', ['2001:db8::/32']), true, 'inside of IPv6');
+is(isInside('2001:db9::1', ['2001:db8::/32', '0.0.0.0/0']), false, 'IPv4 has no IPv6');
+is(isInside('127.0.0.1', ['0.0.0.0/0']), true, 'everything');
+is(isInside(null, ['0.0.0.0/0']), false, 'no address');
+
+// ---- keys that replace others ----
+const now = Date.parse('2026-11-23T12:00:00Z');
+const key = (id, more) => ({ id, name: 'n', scope: 'ingest-only', kind: 'live', createdAt: `2026-11-0${id}T00:00:00Z`, expiresAt: null, revokedAt: null, lastUsedAt: null, ...more });
+const old = key(1, { lastUsedAt: '2026-11-23T11:45:00Z' });
+is(replacementOf(old, [old, key(2)])?.id, 2, 'a newer one of the same name replaces it');
+is(replacementOf(key(2), [key(1), key(2)]), null, 'an older one does not');
+for (const other of [{ name: 'm' }, { scope: 'read-only' }, { kind: 'test' }, { revokedAt: '2020-11-20T00:00:00Z' }, { expiresAt: '2020-11-20T00:00:00Z' }])
+	is(replacementOf(old, [old, key(2, other)]), null, `nor one with ${JSON.stringify(other)}`);
+const used = key(2, { lastUsedAt: '2026-11-23T11:59:00Z' });
+is(isSilent(old, null, now), false, 'silent: not without a replacement');
+is(isSilent(old, key(2), now), false, 'not before that is used');
+is(isSilent(old, used, now), false, 'not after fifteen minutes, because uses are noted every ten');
+is(isSilent(old, used, now + 6 * 60_000), true, 'after twenty-one');
+is(isSilent(key(1), used, now), true, 'one that was never used is');
+
+// ---- addresses of people ----
+is(addressesIn(' Ann@example.org,bob@example.org;\n ann@example.org '), ['ann@example.org', 'bob@example.org'], 'addresses: once each, in lower case');
+is(addressesIn(' ,; '), [], 'none');
+
+// ---- when a limit is reached ----
+const period = { begins: 0, ends: 1000, now: 250 };
+is(projectionOf({ used: 50, limit: 100, ...period }), { atEnd: 200, reachedAt: 500 }, 'at this pace');
+is(projectionOf({ used: 20, limit: 100, ...period }), { atEnd: 80, reachedAt: null }, 'not in this period');
+is(projectionOf({ used: 100, limit: 100, ...period }), { atEnd: 400, reachedAt: null }, 'it is reached');
+is(projectionOf({ used: 50, limit: null, ...period }), { atEnd: 200, reachedAt: null }, 'no limit');
+is(projectionOf({ used: 0, limit: 100, ...period }), { atEnd: null, reachedAt: null }, 'nothing used');
+is(projectionOf({ used: 50, limit: 100, begins: 0, ends: 1000, now: 5 }), { atEnd: null, reachedAt: null }, 'too early to say');
+
+// ---- patterns beside those of an earlier time ----
+const template = (id, n) => ({ id, count: n });
+const beside = { now: [template('a', 90), template('b', 9), template('c', 3)], before: [template('a', 100), template('c', 12), template('z', 4)] };
+is(patternRows(beside).rows.map((one) => [one.id, one.old, one.change]), [['a', 100, -0.1], ['b', 0, null], ['c', 12, -0.75]], 'patterns: what was there before');
+is(patternRows(beside).gone.map((one) => one.id), ['z'], 'what is gone');
+is(patternRows({ ...beside, order: 'change' }).rows.map((one) => one.id).join(''), 'bca', 'new ones first, then by how much they changed');
+is(patternRows({ ...beside, order: 'rare' }).rows.map((one) => one.id).join(''), 'cba', 'the least frequent first');
+is(patternRows({ ...beside, onlyNew: true }).rows.map((one) => one.id).join(''), 'b', 'only new ones');
+is(patternRows({ now: beside.now, before: null, onlyNew: true }).rows.length, 3, 'without a comparison nothing is new');
+const hour = { earliest: '2026-11-23T10:00:00.000Z', latest: '2026-11-23T11:00:00.000Z' };
+is(earlierRange(hour, 'before'), { earliest: '2026-11-23T09:00:00.000Z', latest: '2026-11-23T10:00:00.000Z' }, 'the period before');
+is(earlierRange(hour, 'day').latest, '2026-11-22T11:00:00.000Z', 'a day earlier');
+is(earlierRange({ ...hour, earliest: '2026-11-21T10:00:00.000Z' }, 'day').latest, '2026-11-20T11:00:00.000Z', 'more than a day: as many whole ones as do not overlap');
+is(earlierRange(hour, ''), null, 'no comparison');
+is(['a | where b = 1', 'a | where b = 1 | stats count', '"a | b" c', ' x |'].map(patternQuery), ['a | where b = 1', 'a', '"a | b" c', 'x'], 'conditions stay, other stages do not');
+is([...seriesById({ columns: [{ name: 'time' }, { name: 'template_id' }, { name: 'count' }], rows: [['2', 'a', 5], ['1', 'a', 3], ['1', 'b', 1]] })], [['a', [3, 5]], ['b', [1, 0]]], 'counts over time');
+
+// ---- columns that nobody has chosen ----
+is(usualColumns([{ name: 'service', builtin: true, count: 60 }], 100)[2], 'service', 'where events come from: the service');
+is(usualColumns([{ name: 'service', builtin: true, count: 1 }, { name: 'service', builtin: false, count: 99 }], 100)[2], 'attributes.service', 'an attribute of that name');
+is(usualColumns([{ name: 'source', builtin: true, count: 100 }], 100)[2], 'source', 'or the source');
+is([usualColumns(undefined, 0)[2], usualColumns([], 5)[2]], ['service', 'service'], 'nothing known');
+console.log(`1..${count}`);
