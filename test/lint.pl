@@ -5,10 +5,10 @@ use warnings;
 
 use Digest::SHA;
 
-my @order = qw(base server ipc pattern part verdict judge model gateway decode pipeline identity access scan store ingest query evaluation notify
+my @order = qw(base server ipc pattern part engine verdict judge model gateway decode pipeline identity access scan store ingest query evaluation notify
   workspace api workers);
 # Rooms without PostgreSQL; in the others a file says "(pure" in its first lines.
-my %pure_room = map { $_ => 1 } qw(base pattern part verdict judge model gateway decode pipeline identity);
+my %pure_room = map { $_ => 1 } qw(base pattern part engine verdict judge model gateway decode pipeline identity);
 my %rank;
 @rank{@order} = (0 .. $#order);
 
@@ -21,10 +21,11 @@ my %public = (
 	identity => [qw(breach.h browser.h id_token.h)],
 	access => [qw(access.h)],
 	part => [qw(part.h filter.h filter_eval.h match.h event_id.h)],
+	engine => [qw(engine.h text.h times.h)],
 	verdict => [qw(evaluation_core.h request_reader.h verdict_reader.h)],
 	judge => [qw(judge.h)],
 	model => [qw(protocol.h protocol_internal.h)],
-	scan => [qw(scan.h part_scan.h part_body.h)],
+	scan => [qw(scan.h part_scan.h part_body.h engine_host.h)],
 	store => [qw(store.h)],
 	decode => [qw(decode.h wire_format.h)],
 	pipeline => [qw(pipeline.h)],

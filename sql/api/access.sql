@@ -35,12 +35,36 @@ CREATE OR REPLACE FUNCTION logsvc_internal.invalid(path text, message text, code
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	PERFORM logsvc_internal.raise_error('VALIDATION', path || ': ' || message,
-		jsonb_build_array(jsonb_build_object('path', path, 'code', code, 'message', message)));
+	PERFORM logsvc_internal.refuse(logsvc_internal.problem(path, message, code));
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.invalid(text, text, text) IS
 'Raises VALIDATION_ERROR with one detail';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.problem(path text, message text, code text DEFAULT 'invalid')
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN jsonb_build_array(jsonb_build_object('path', path, 'code', code, 'message', message));
+COMMENT ON FUNCTION logsvc_internal.problem(text, text, text) IS
+'A list with one detail of VALIDATION_ERROR: lists are joined, and raised by refuse()';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.refuse(
+	problems jsonb, pattern text DEFAULT '', replacement text DEFAULT '')
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF problems <> '[]' THEN
+		problems := (SELECT jsonb_agg(p.one || jsonb_build_object('path',
+				regexp_replace(coalesce(p.one ->> 'path', ''), pattern, replacement)) ORDER BY p.place)
+			FROM jsonb_array_elements(problems) WITH ORDINALITY AS p (one, place) WHERE p.place <= 100);
+		PERFORM logsvc_internal.raise_error('VALIDATION',
+			coalesce(nullif(problems #>> '{0,path}', '') || ': ', '') || (problems #>> '{0,message}'), problems);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.refuse(jsonb, text, text) IS
+'Raises VALIDATION_ERROR with these details, the first 100, unless there are none; pattern, replacement: a '
+'regular expression in their paths, and what is there instead';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.iso_time(t timestamptz) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE

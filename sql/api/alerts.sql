@@ -78,12 +78,16 @@ RETURNS jsonb
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_rule_rows';
 COMMENT ON FUNCTION logsvc_internal.rule_rows(text, timestamptz, timestamptz, int) IS
-'The first so many rows of a query that makes a table: {rows, more}';
+'The first so many rows of a query that makes a table, up to 8 MB: {rows, more}';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.group_query(q text, group_key jsonb) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT logsvc_internal.event_query(q) || coalesce(' | where ' || string_agg(
-			format('%s = %s', logsvc_internal.query_field(g.key), logsvc_internal.query_value(g.value)),
+			-- A query has a bound: of a long text its beginning is enough.
+			CASE WHEN jsonb_typeof(g.value) = 'string' AND length(g.value #>> '{}') > 500
+				THEN format('substr(%s, 1, 500) = %s', logsvc_internal.query_field(g.key),
+					logsvc_internal.query_value(to_jsonb(left(g.value #>> '{}', 500))))
+				ELSE format('%s = %s', logsvc_internal.query_field(g.key), logsvc_internal.query_value(g.value)) END,
 			' AND ' ORDER BY g.key), '')
 	FROM jsonb_each(group_key) AS g
 	WHERE jsonb_typeof(g.value) NOT IN ('object', 'array')
@@ -93,38 +97,30 @@ COMMENT ON FUNCTION logsvc_internal.group_query(text, jsonb) IS
 
 -- ---- the resource ----
 
-CREATE OR REPLACE FUNCTION logsvc_internal.check_alert_condition(rule jsonb) RETURNS void
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	condition jsonb := rule -> 'condition';
-	kind text := condition ->> 'kind';
-	name text;
-BEGIN
-	FOREACH name IN ARRAY CASE kind WHEN 'count' THEN '{op,threshold}'::text[]
-			WHEN 'value' THEN '{column,op,threshold}' ELSE '{}' END
-	LOOP
-		IF condition ->> name IS NULL THEN
-			PERFORM logsvc_internal.invalid('condition.' || name, 'is required for ' || kind, 'required');
-		END IF;
-	END LOOP;
-	IF condition ->> 'column' ~ '[`\n\r]' THEN
-		PERFORM logsvc_internal.invalid('condition.column', 'must have no backtick and no line break');
-	END IF;
-	FOR name IN SELECT jsonb_array_elements_text(rule -> 'groupBy') LOOP
-		IF name ~ '[`\n\r]' THEN
-			PERFORM logsvc_internal.invalid('groupBy', 'must have no backtick and no line break');
-		END IF;
-	END LOOP;
-	IF (SELECT count(*) <> count(DISTINCT g) FROM jsonb_array_elements_text(rule -> 'groupBy') AS g) THEN
-		PERFORM logsvc_internal.invalid('groupBy', 'must name each field once');
-	END IF;
-	IF kind = 'newTemplate' AND rule -> 'groupBy' <> '[]' THEN
-		PERFORM logsvc_internal.invalid('groupBy', 'must be empty: each new pattern is a group');
-	END IF;
-END
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_condition_problems(rule jsonb) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT coalesce(jsonb_agg(jsonb_build_object('path', p.path, 'code', p.code, 'message', p.message)), '[]')
+	FROM (
+		SELECT 'condition.' || name AS path, 'required' AS code, 'is required for ' || (rule #>> '{condition,kind}') AS message
+		FROM unnest(CASE rule #>> '{condition,kind}' WHEN 'count' THEN '{op,threshold}'::text[]
+			WHEN 'value' THEN '{column,op,threshold}' END) AS name
+		WHERE rule -> 'condition' ->> name IS NULL
+		UNION ALL SELECT 'condition.column', 'invalid', 'must have no backtick and no line break'
+		WHERE rule #>> '{condition,column}' ~ '[`\n\r]'
+		UNION ALL SELECT 'groupBy', 'invalid', 'must have no backtick and no line break'
+		WHERE EXISTS (SELECT FROM jsonb_array_elements_text(rule -> 'groupBy') AS g WHERE g ~ '[`\n\r]')
+		UNION ALL SELECT 'groupBy', 'invalid', 'must name each field once'
+		WHERE (SELECT count(*) <> count(DISTINCT g) FROM jsonb_array_elements_text(rule -> 'groupBy') AS g)
+		UNION ALL SELECT 'groupBy', 'invalid', 'must be empty: each new pattern is a group'
+		WHERE rule #>> '{condition,kind}' = 'newTemplate' AND rule -> 'groupBy' <> '[]'
+		UNION ALL SELECT 'schedule.lookback', 'invalid', 'must be a number and s, m, h or d, from 1s to 30d'
+		WHERE logsvc_internal.alert_interval(rule #>> '{schedule,lookback}') BETWEEN '1 second' AND '30 days' IS NOT TRUE
+		UNION ALL SELECT 'labels', 'invalid', 'names are letters, digits and _ . -, at most 64, and begin with a letter'
+		WHERE EXISTS (SELECT FROM jsonb_object_keys(rule -> 'labels') AS label WHERE label !~ '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$')
+	) AS p
 $$;
-COMMENT ON FUNCTION logsvc_internal.check_alert_condition(jsonb) IS
-'Raises VALIDATION_ERROR unless a rule has what the kind of its condition needs';
+COMMENT ON FUNCTION logsvc_internal.alert_condition_problems(jsonb) IS
+'What is wrong with a rule beside its query: details of VALIDATION_ERROR';
 
 -- Who may not read events sees nothing of them here: the query is only parsed then.  So it is when the
 -- rule is disabled: one whose index was deleted can be.
@@ -166,58 +162,74 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.check_alert_query(jsonb) IS
 'Raises VALIDATION_ERROR unless the search of a rule can be run';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.require_rule_tests(rule jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION logsvc_internal.needs_tests(rule jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (rule -> 'requireTests' = 'true') IS TRUE AND (rule -> 'enabled' = 'false') IS NOT TRUE;
+COMMENT ON FUNCTION logsvc_internal.needs_tests(jsonb) IS
+'Must the tests of a rule pass?  Also of what a client wrote, without defaults';
+
+-- Before any lock: all changes of the organization would wait for the tests.
+CREATE OR REPLACE FUNCTION logsvc_internal.require_rule_tests(document jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+	target uuid := logsvc_internal.current_organization();
+	began timestamptz;
 	failed jsonb;
 BEGIN
-	IF NOT (rule -> 'enabled')::boolean OR NOT (rule -> 'requireTests')::boolean THEN
+	IF NOT logsvc_internal.needs_tests(document) THEN
 		RETURN;
-	ELSIF rule -> 'tests' = '[]' THEN
-		PERFORM logsvc_internal.raise_error('RULE_TESTS_FAILING', 'the rule requires its tests, and has none',
-			'[{"path": "tests", "code": "required", "message": "expected at least one test, because of requireTests"}]');
 	END IF;
-	SELECT jsonb_agg(jsonb_build_object('path', format('tests[%s]', t.ordinality - 1),
-			'code', 'failing', 'message', format('test "%s" fails: expected %s, got %s%s',
-				t.value ->> 'name', t.value -> 'expected', t.value -> 'got',
-				', row ' || (t.value ->> 'row')))
-		|| jsonb_strip_nulls(jsonb_build_object('test', t.value -> 'name', 'row', t.value -> 'row')))
-	INTO failed
-	FROM jsonb_array_elements(logsvc_internal.run_rule_tests(rule)) WITH ORDINALITY AS t
-	WHERE NOT (t.value -> 'passed')::boolean;
+	PERFORM logsvc_internal.alert_rule_content(document - 'name', NULL);
+	PERFORM logsvc_internal.check_executor_time(target);
+	began := clock_timestamp();
+	BEGIN
+		SELECT jsonb_agg(jsonb_build_object('path', format('tests[%s]', t.ordinality - 1),
+				'code', 'failing', 'message', format('test "%s" fails: expected %s, got %s%s',
+					t.value ->> 'name', t.value -> 'expected', t.value -> 'got', coalesce(
+						', row ' || (t.value ->> 'row'), ': ' || (t.value #>> '{details,message}'), '')))
+			|| jsonb_strip_nulls(jsonb_build_object('test', t.value -> 'name', 'row', t.value -> 'row')))
+		INTO failed
+		FROM jsonb_array_elements(logsvc_internal.run_rule_tests(document)) WITH ORDINALITY AS t
+		WHERE NOT (t.value -> 'passed')::boolean;
+	EXCEPTION WHEN OTHERS OR query_canceled THEN
+		PERFORM logsvc_internal.charge_executor_time(target, began);
+		RAISE;
+	END;
+	PERFORM logsvc_internal.charge_executor_time(target, began);
 	IF failed IS NOT NULL THEN
 		PERFORM logsvc_internal.raise_error('RULE_TESTS_FAILING', failed #>> '{0,message}', failed);
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.require_rule_tests(jsonb) IS
-'Raises RULE_TESTS_FAILING when a rule is enabled, requires its tests, and one of them fails';
+'Raises RULE_TESTS_FAILING when a rule, which has its name and defaults, is enabled, requires its tests, and '
+'one of them fails; their time is charged';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.alert_rule_content(content jsonb, author uuid)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	lookback interval := logsvc_internal.alert_interval(content #>> '{schedule,lookback}');
-	label text;
+	problems jsonb := logsvc_internal.alert_condition_problems(content);
+	details text;
 BEGIN
-	IF lookback BETWEEN '1 second' AND '30 days' IS NOT TRUE THEN
-		PERFORM logsvc_internal.invalid('schedule.lookback',
-			'must be a number and s, m, h or d, from 1s to 30d');
+	BEGIN
+		-- What else is wrong might make its search one that cannot be run.
+		PERFORM logsvc_internal.check_alert_query(content
+			|| CASE WHEN problems = '[]' THEN '{}'::jsonb ELSE '{"enabled": false}' END);
+	EXCEPTION WHEN SQLSTATE 'LS001' THEN
+		GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+		problems := problems || details::jsonb;
+	END;
+	PERFORM logsvc_internal.refuse(problems);
+	IF logsvc_internal.needs_tests(content) AND content -> 'tests' = '[]' THEN
+		PERFORM logsvc_internal.raise_error('RULE_TESTS_FAILING', 'the rule requires its tests, and has none',
+			'[{"path": "tests", "code": "required", "message": "expected at least one test, because of requireTests"}]');
 	END IF;
-	PERFORM logsvc_internal.check_alert_condition(content);
-	FOR label IN SELECT jsonb_object_keys(content -> 'labels') LOOP
-		IF label !~ '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$' THEN
-			PERFORM logsvc_internal.invalid('labels',
-				'names are letters, digits and _ . -, at most 64, and begin with a letter');
-		END IF;
-	END LOOP;
-	PERFORM logsvc_internal.check_alert_query(content);
-	PERFORM logsvc_internal.require_rule_tests(content);
 	RETURN content;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.alert_rule_content(jsonb, uuid) IS
-'The content of an alert rule, when all of it can be used and its tests pass, if they must';
+'The content of an alert rule, when all of it can be used; its tests are run before: require_rule_tests';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.alert_rule_uses(content jsonb) RETURNS SETOF uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 1
@@ -306,16 +318,35 @@ CREATE OR REPLACE FUNCTION logsvc_internal.change_alert_rule(id text, patch json
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	before jsonb;
+	before logsvc_internal.resource;
+	document jsonb;
+	tested text;
 	changed jsonb;
 	rule uuid;
 BEGIN
-	SELECT r.content INTO before FROM logsvc_internal.resource r
+	PERFORM logsvc_internal.require_permission('alerts:write');
+	PERFORM logsvc_internal.check_document_names('AlertRule', patch);
+	SELECT r.* INTO before FROM logsvc_internal.resource r
 	WHERE r.organization_id = logsvc_internal.current_organization() AND r.kind = 'alert_rule'
 		AND logsvc_internal.public_id('rule_', r.id) = change_alert_rule.id;
+	IF FOUND AND logsvc_internal.needs_tests(before.content || patch) THEN
+		document := logsvc_internal.check_document('AlertRule',
+			jsonb_build_object('name', before.name) || before.content, patch);
+		tested := logsvc_internal.query_of(document);
+		PERFORM logsvc_internal.require_rule_tests(document);
+	END IF;
 	changed := logsvc_internal.update_resource('alert_rule', id, patch, version);
+	-- What was tested is what is stored only if nobody else has changed it meanwhile.
+	IF logsvc_internal.needs_tests(changed)
+			AND ((changed -> 'version')::int NOT IN (before.version, before.version + 1)
+				OR logsvc_internal.query_of(changed) <> tested) THEN
+		PERFORM logsvc_internal.raise_error('VERSION_CONFLICT', 'the rule or its saved query was changed while its tests ran',
+			jsonb_build_array(jsonb_build_object('path', 'version', 'code', 'stale', 'message',
+				format('the tests ran for version %s', before.version))),
+			'Read it again, and make the change to what is there now.');
+	END IF;
 	rule := logsvc_internal.parse_public_id('rule_', id);
-	IF changed -> 'enabled' <> before -> 'enabled' THEN
+	IF changed -> 'enabled' <> before.content -> 'enabled' THEN
 		PERFORM logsvc_internal.audit(logsvc_internal.current_organization(),
 			CASE WHEN (changed -> 'enabled')::boolean THEN 'alert_rule.enabled' ELSE 'alert_rule.disabled' END,
 			id, jsonb_build_object('name', changed -> 'name'));
@@ -331,9 +362,15 @@ CREATE OR REPLACE FUNCTION logsvc.create_alert_rule(body jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	made jsonb := logsvc_internal.create_resource('alert_rule', body);
-	rule uuid := logsvc_internal.parse_public_id('rule_', made ->> 'id');
+	made jsonb;
+	rule uuid;
 BEGIN
+	PERFORM logsvc_internal.require_permission('alerts:write');
+	IF logsvc_internal.needs_tests(body) THEN
+		PERFORM logsvc_internal.require_rule_tests(logsvc_internal.check_document('AlertRule', body));
+	END IF;
+	made := logsvc_internal.create_resource('alert_rule', body);
+	rule := logsvc_internal.parse_public_id('rule_', made ->> 'id');
 	PERFORM logsvc_internal.schedule_alert_rule(rule);
 	RETURN made || logsvc_internal.alert_state_json(rule);
 END
@@ -688,8 +725,10 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM logsvc_internal.require_worker();
-	RETURN (SELECT least(greatest(ceil(1000 * extract(epoch FROM min(s.next_due) - clock_timestamp())), 0),
-			3600000)
+	-- NULL stays NULL here, unlike in greatest().
+	RETURN (SELECT CASE WHEN min(s.next_due) IS NOT NULL THEN
+				least(greatest(ceil(1000 * extract(epoch FROM min(s.next_due) - clock_timestamp())), 0), 3600000)
+			END
 		FROM logsvc_internal.alert_rule_state s
 			JOIN logsvc_internal.organization o ON o.id = s.organization_id AND o.deleted_at IS NULL
 		WHERE s.next_due IS NOT NULL);
@@ -1096,7 +1135,7 @@ BEGIN
 		evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint,
 		took_ms = 1000 * extract(epoch FROM clock_timestamp() - (taken ->> 'begun')::timestamptz),
 		warning = CASE WHEN (outcome -> 'more')::boolean
-				THEN 'there are more than 1,000 groups: those nearest to firing are looked at'
+				THEN 'there are more than 1,000 groups, or than 8 MB of them: those nearest to firing are looked at'
 			WHEN unknown > 0 THEN format('patterns of which it is not known yet whether they are new: %s; the searches '
 				'for them failed, or the time was over', unknown)
 			WHEN known #> '{groups,error}' IS NOT NULL THEN format('groups that were silent before the first evaluation '

@@ -111,6 +111,8 @@ DECLARE
 	keys text[] := '{}';
 	secret text;
 	path text;
+	problems jsonb := '[]';
+	details text;
 BEGIN
 	content := document;
 	secrets := '{}';
@@ -121,20 +123,25 @@ BEGIN
 			ELSE '' END;
 		key := logsvc_internal.channel_key(channel);
 		IF key = ANY (keys) THEN
-			PERFORM logsvc_internal.invalid(path || '.target', 'must not be there twice');
+			problems := problems || logsvc_internal.problem(path || '.target', 'must not be there twice');
 		END IF;
 		keys := keys || key;
 		IF logsvc_internal.find_channel(before, key) IS NULL OR (channel ->> 'kind' = 'objectStore'
 			AND logsvc_internal.find_channel(before, key) <> channel - 'secretAccessKey') THEN
-			PERFORM logsvc_internal.check_channel(before.organization_id, path, channel);
+			BEGIN
+				PERFORM logsvc_internal.check_channel(before.organization_id, path, channel);
+			EXCEPTION WHEN SQLSTATE 'LS001' THEN
+				GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+				problems := problems || details::jsonb;
+			END;
 		END IF;
 		secret := channel ->> 'secret';
 		IF secret !~ '^[!-~]{16,200}$' THEN
-			PERFORM logsvc_internal.invalid(path || '.secret',
+			problems := problems || logsvc_internal.problem(path || '.secret',
 				'must have 16 to 200 printable characters of ASCII, without blanks');
 		END IF;
 		IF channel ->> 'secretAccessKey' !~ '^[!-~]+$' THEN
-			PERFORM logsvc_internal.invalid(path || '.secretAccessKey',
+			problems := problems || logsvc_internal.problem(path || '.secretAccessKey',
 				'must have printable characters of ASCII, without blanks');
 		END IF;
 		secret := coalesce(secret, channel ->> 'secretAccessKey', before.secrets ->> key);
@@ -142,10 +149,10 @@ BEGIN
 			secret := logsvc_internal.new_secret('whsec_', 43);
 			made := made || jsonb_build_object(key, secret);
 		ELSIF secret IS NULL AND channel ->> 'format' = 'pagerduty' THEN
-			PERFORM logsvc_internal.invalid(path || '.secret',
+			problems := problems || logsvc_internal.problem(path || '.secret',
 				'is required for pagerduty: the integration key', 'required');
 		ELSIF secret IS NULL AND channel ->> 'kind' = 'objectStore' THEN
-			PERFORM logsvc_internal.invalid(path || '.secretAccessKey',
+			problems := problems || logsvc_internal.problem(path || '.secretAccessKey',
 				'is required for a new endpoint, bucket or accessKeyId', 'required');
 		END IF;
 		IF secret IS NOT NULL THEN
@@ -153,6 +160,7 @@ BEGIN
 		END IF;
 		kept := kept || (channel - 'secret' - 'secretAccessKey');
 	END LOOP;
+	PERFORM logsvc_internal.refuse(problems);
 	content := logsvc_internal.with_channels(before.kind, document, kept);
 END
 $$;

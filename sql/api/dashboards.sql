@@ -22,8 +22,8 @@ COMMENT ON FUNCTION logsvc_internal.sample_values(jsonb, text) IS
 'the one given';
 
 -- A variable without a default may stand for a number or a duration.
-CREATE OR REPLACE FUNCTION logsvc_internal.check_panel_query(q text, variables jsonb, path text)
-RETURNS void
+CREATE OR REPLACE FUNCTION logsvc_internal.panel_query_problems(q text, variables jsonb, path text)
+RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	sample text;
@@ -32,64 +32,66 @@ BEGIN
 	FOREACH sample IN ARRAY '{1,1m,x}'::text[] LOOP
 		BEGIN
 			PERFORM logsvc_internal.bind_query(q, logsvc_internal.sample_values(variables, sample));
-			RETURN;
+			RETURN '[]';
 		EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' THEN
 			wrong := coalesce(wrong, SQLERRM);
 		END;
 	END LOOP;
-	PERFORM logsvc_internal.invalid(path, 'is not a valid query: ' || wrong);
+	RETURN logsvc_internal.problem(path, 'is not a valid query: ' || wrong);
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.check_panel_query(text, jsonb, text) IS
-'Raises VALIDATION_ERROR unless it is a query once its variables have values';
+COMMENT ON FUNCTION logsvc_internal.panel_query_problems(text, jsonb, text) IS
+'What is wrong with a query once its variables have values: details of VALIDATION_ERROR';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.check_variables(variables jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION logsvc_internal.variable_problems(variables jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	v jsonb;
 	i int := 0;
 	path text;
 	names text[] := '{}';
+	problems jsonb := '[]';
 BEGIN
 	FOR v IN SELECT e FROM jsonb_array_elements(variables) AS e LOOP
 		path := format('variables[%s].', i);
 		IF v ->> 'name' !~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN
-			PERFORM logsvc_internal.invalid(path || 'name',
+			problems := problems || logsvc_internal.problem(path || 'name',
 				'must have letters, digits and _ only, and no digit first');
 		ELSIF v ->> 'name' = ANY (names) THEN
-			PERFORM logsvc_internal.invalid(path || 'name', 'is the name of another variable');
+			problems := problems || logsvc_internal.problem(path || 'name', 'is the name of another variable');
 		END IF;
 		names := names || (v ->> 'name');
 		IF v ->> 'kind' = 'query' AND v ->> 'query' IS NULL THEN
-			PERFORM logsvc_internal.invalid(path || 'query', 'is required for kind query', 'required');
+			problems := problems || logsvc_internal.problem(path || 'query', 'is required for kind query', 'required');
 		ELSIF v ->> 'kind' <> 'query' AND v ->> 'query' IS NOT NULL THEN
-			PERFORM logsvc_internal.invalid(path || 'query', 'is for kind query only');
+			problems := problems || logsvc_internal.problem(path || 'query', 'is for kind query only');
 		ELSIF v ->> 'kind' = 'list' AND coalesce(nullif(v -> 'values', 'null'), '[]') = '[]' THEN
-			PERFORM logsvc_internal.invalid(path || 'values', 'is required for kind list', 'required');
+			problems := problems || logsvc_internal.problem(path || 'values', 'is required for kind list', 'required');
 		ELSIF v ->> 'kind' <> 'list' AND coalesce(nullif(v -> 'values', 'null'), '[]') <> '[]' THEN
-			PERFORM logsvc_internal.invalid(path || 'values', 'is for kind list only');
+			problems := problems || logsvc_internal.problem(path || 'values', 'is for kind list only');
 		END IF;
 		IF v ->> 'query' IS NOT NULL THEN
-			PERFORM logsvc_internal.check_panel_query(v ->> 'query', '[]', path || 'query');
+			problems := problems || logsvc_internal.panel_query_problems(v ->> 'query', '[]', path || 'query');
 		END IF;
 		IF jsonb_typeof(v -> 'default') = 'array' AND NOT (v ->> 'multi')::boolean THEN
-			PERFORM logsvc_internal.invalid(path || 'default', 'must be one value unless multi is true');
+			problems := problems || logsvc_internal.problem(path || 'default', 'must be one value unless multi is true');
 		ELSIF v ->> 'kind' = 'list' AND v -> 'default' <> 'null' AND NOT v -> 'values' @> (v -> 'default') THEN
-			PERFORM logsvc_internal.invalid(path || 'default', 'must be among the values');
+			problems := problems || logsvc_internal.problem(path || 'default', 'must be among the values');
 		END IF;
 		i := i + 1;
 	END LOOP;
+	RETURN problems;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.check_variables(jsonb) IS
-'Raises VALIDATION_ERROR for variables of a dashboard that make no sense';
+COMMENT ON FUNCTION logsvc_internal.variable_problems(jsonb) IS
+'What is wrong with the variables of a dashboard: details of VALIDATION_ERROR';
 
 -- Panels without an id or a place get one.
-CREATE OR REPLACE FUNCTION logsvc_internal.place_panels(panels jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION logsvc_internal.place_panels(
+	panels jsonb, OUT placed_panels jsonb, OUT problems jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	panel jsonb;
-	result jsonb := '[]';
 	path text;
 	i int := 0;
 	n int := 0;
@@ -100,6 +102,8 @@ DECLARE
 		FROM jsonb_array_elements(panels) AS p);
 	placed int := 0;
 BEGIN
+	placed_panels := '[]';
+	problems := '[]';
 	FOR panel IN SELECT e FROM jsonb_array_elements(panels) AS e LOOP
 		path := format('panels[%s].', i);
 		IF panel ->> 'id' IS NULL THEN
@@ -109,10 +113,10 @@ BEGIN
 			END LOOP;
 			panel := panel || jsonb_build_object('id', 'p' || n);
 		ELSIF panel ->> 'id' !~ '^[A-Za-z0-9_.-]+$' THEN
-			PERFORM logsvc_internal.invalid(path || 'id', 'must have letters, digits, _, . and - only');
+			problems := problems || logsvc_internal.problem(path || 'id', 'must have letters, digits, _, . and - only');
 		END IF;
 		IF panel ->> 'id' = ANY (seen) THEN
-			PERFORM logsvc_internal.invalid(path || 'id', 'is the id of another panel');
+			problems := problems || logsvc_internal.problem(path || 'id', 'is the id of another panel');
 		END IF;
 		seen := seen || (panel ->> 'id');
 		IF panel -> 'layout' = 'null' THEN
@@ -120,16 +124,15 @@ BEGIN
 				'x', placed % 2 * 12, 'y', bottom + placed / 2 * 8, 'w', 12, 'h', 8));
 			placed := placed + 1;
 		ELSIF (panel -> 'layout' ->> 'x')::int + (panel -> 'layout' ->> 'w')::int > 24 THEN
-			PERFORM logsvc_internal.invalid(path || 'layout', 'must fit into 24 columns');
+			problems := problems || logsvc_internal.problem(path || 'layout', 'must fit into 24 columns');
 		END IF;
-		result := result || jsonb_build_array(panel);
+		placed_panels := placed_panels || jsonb_build_array(panel);
 		i := i + 1;
 	END LOOP;
-	RETURN result;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.place_panels(jsonb) IS
-'The panels of a dashboard, each with an id and a place; raises VALIDATION_ERROR';
+'The panels of a dashboard, each with an id and a place; problems: details of VALIDATION_ERROR';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_range_order(range jsonb, path text) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -146,38 +149,63 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.check_range_order(jsonb, text) IS
 'Raises VALIDATION_ERROR when a range, {earliest, latest}, ends before it begins now';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.panel_problems(
+	panel jsonb, path text, variables jsonb, only_author uuid)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	details text;
+BEGIN
+	PERFORM logsvc_internal.check_range_order(panel -> 'timeRange', path || 'timeRange');
+	IF panel ->> 'kind' = 'markdown' THEN
+		RETURN CASE WHEN num_nonnulls(panel ->> 'query', panel ->> 'savedQueryId') > 0
+			THEN logsvc_internal.problem(path || 'query', 'a markdown panel has none, but options.text') ELSE '[]' END;
+	END IF;
+	PERFORM logsvc_internal.check_query_of(panel, path, only_author);
+	RETURN CASE WHEN variables IS NULL THEN '[]' ELSE logsvc_internal.panel_query_problems(logsvc_internal.query_of(panel), variables,
+		path || CASE WHEN panel ->> 'query' IS NULL THEN 'savedQueryId' ELSE 'query' END) END;
+EXCEPTION WHEN SQLSTATE 'LS001' THEN
+	GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+	RETURN details::jsonb;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.panel_problems(jsonb, text, jsonb, uuid) IS
+'What is wrong with a panel of a dashboard: details of VALIDATION_ERROR; path: where it is, such as panels[0].; '
+'variables NULL: its query cannot be checked';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.dashboard_content(content jsonb, author uuid)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	private boolean := content -> 'shared' ->> 'kind' = 'private';
+	placed record := logsvc_internal.place_panels(content -> 'panels');
+	problems jsonb := '[]';
+	wrong_variables jsonb;
+	details text;
 	panel jsonb;
-	path text;
 	i int := 0;
 BEGIN
 	IF private AND (author = logsvc_internal.current_user_id()) IS NOT TRUE THEN
-		PERFORM logsvc_internal.invalid('shared.kind', 'only the user who made it can make it private');
+		problems := logsvc_internal.problem('shared.kind', 'only the user who made it can make it private');
 	ELSIF content -> 'shared' ->> 'kind' = 'link' THEN
-		-- Who decides what a link shows could read it.
+		-- Anyone who decides what a link shows could read it.
 		PERFORM logsvc_internal.require_permission('logs:read');
 	END IF;
-	PERFORM logsvc_internal.check_range_order(content -> 'timeRange', 'timeRange');
-	PERFORM logsvc_internal.check_variables(content -> 'variables');
-	content := content || jsonb_build_object('panels', logsvc_internal.place_panels(content -> 'panels'));
+	BEGIN
+		PERFORM logsvc_internal.check_range_order(content -> 'timeRange', 'timeRange');
+	EXCEPTION WHEN SQLSTATE 'LS001' THEN
+		GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+		problems := problems || details::jsonb;
+	END;
+	wrong_variables := logsvc_internal.variable_problems(content -> 'variables');
+	problems := problems || wrong_variables || placed.problems;
+	content := content || jsonb_build_object('panels', placed.placed_panels);
 	FOR panel IN SELECT e FROM jsonb_array_elements(content -> 'panels') AS e LOOP
-		path := format('panels[%s].', i);
-		PERFORM logsvc_internal.check_range_order(panel -> 'timeRange', path || 'timeRange');
-		IF panel ->> 'kind' = 'markdown' THEN
-			IF num_nonnulls(panel ->> 'query', panel ->> 'savedQueryId') > 0 THEN
-				PERFORM logsvc_internal.invalid(path || 'query', 'a markdown panel has none, but options.text');
-			END IF;
-		ELSE
-			PERFORM logsvc_internal.check_query_of(panel, path, CASE WHEN private THEN author END);
-			PERFORM logsvc_internal.check_panel_query(logsvc_internal.query_of(panel), content -> 'variables',
-				path || CASE WHEN panel ->> 'query' IS NULL THEN 'savedQueryId' ELSE 'query' END);
-		END IF;
+		problems := problems || logsvc_internal.panel_problems(panel, format('panels[%s].', i),
+			CASE WHEN wrong_variables = '[]' THEN content -> 'variables' END, CASE WHEN private THEN author END);
 		i := i + 1;
 	END LOOP;
+	PERFORM logsvc_internal.refuse(problems);
 	RETURN content;
 END
 $$;
@@ -297,6 +325,9 @@ BEGIN
 			'links to dashboards are turned off on this server (logsvc.shared_links)');
 	END IF;
 	r := logsvc_internal.lock_resource('dashboard', id, version);
+	IF kind = 'private' AND (r.created_by = logsvc_internal.current_user_id()) IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('kind', 'only the user who made it can make it private');
+	END IF;
 	UPDATE logsvc_internal.resource d
 	SET content = logsvc_internal.dashboard_content(
 			r.content || jsonb_build_object('shared', jsonb_build_object('kind', share_dashboard.kind)), r.created_by),

@@ -234,12 +234,12 @@ BEGIN
   ELSIF length(prefix) > 200 THEN
     PERFORM logsvc_internal.invalid('prefix', 'must not be longer than 200 characters');
   END IF;
-  answer := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+  answer := logsvc_internal.search_sample(
     logsvc_internal.index_scope(index)
-    || CASE WHEN coalesce(prefix, '') = '' THEN field || '=*'
+    || CASE WHEN coalesce(prefix, '') = '' THEN '*'
             ELSE field || ' MATCHES "^(?i)' || regexp_replace(prefix, '(\W)', '\\\1', 'g') || '"'
        END
-    || ' | top ' || size + 1 || ' ' || field, earliest, latest, size + 1));
+    || ' | top ' || size + 1 || ' ' || field, earliest, latest, size + 1);
   RETURN jsonb_build_object(
     'data', coalesce((SELECT jsonb_agg(jsonb_build_object('value', row -> 0, 'count', row -> 1)
                                        ORDER BY n)
@@ -247,7 +247,10 @@ BEGIN
       WHERE n <= size), '[]'),
     'page', jsonb_build_object('nextCursor', null, 'hasMore', false),
     'meta', jsonb_build_object('range', answer #> '{meta,range}',
-      'complete', jsonb_array_length(answer #> '{data,rows}') <= size));
+      'complete', jsonb_array_length(answer #> '{data,rows}') <= size
+                  AND answer #> '{meta,stats,approximate}' = 'false',
+      'approximate', answer #> '{meta,stats,approximate}',
+      'events', answer #> '{meta,stats,rowsMatched}'));
 END
 $$;
 COMMENT ON FUNCTION logsvc.search_field_values(text, text, text, text, text, integer) IS
@@ -331,5 +334,6 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_fields(bigint, bytea, bytea), logsvc_internal.flat_attributes(jsonb),
   logsvc_internal.index_scope(text), logsvc_internal.quoted_field(text),
   logsvc_internal.find_templates(text, text, text, integer),
-  logsvc_internal.raise_error(text, text, jsonb, text), logsvc_internal.invalid(text, text, text)
+  logsvc_internal.raise_error(text, text, jsonb, text), logsvc_internal.invalid(text, text, text),
+  logsvc_internal.problem(text, text, text), logsvc_internal.refuse(jsonb, text, text)
 TO logsvc_reader;

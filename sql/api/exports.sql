@@ -223,11 +223,12 @@ LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_t
 BEGIN
 	PERFORM logsvc_internal.require_live();
 	PERFORM logsvc_internal.require_permission('logs:export');
+	PERFORM logsvc_internal.require_permission('logs:read');
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.require_exports() IS
-'Raises an error unless the session may use scheduled exports: test keys, which have one index only, '
-'may not';
+'Raises an error unless the session may use scheduled exports, whose files and links show events: test '
+'keys, which have one index only, may not';
 
 -- ---- the API ----
 
@@ -412,7 +413,8 @@ BEGIN
 		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the file of this run is no longer kept');
 	END IF;
 	IF part NOT BETWEEN 0 AND parts - 1 THEN
-		PERFORM logsvc_internal.invalid('part', format('must be from 0 to %s', parts - 1));
+		PERFORM logsvc_internal.invalid('part', CASE parts WHEN 1 THEN 'must be 0: the file has one part'
+			ELSE format('must be from 0 to %s', parts - 1) END);
 	ELSIF part IS NULL AND u.bytes > 64 * 1024 * 1024 THEN
 		PERFORM logsvc_internal.raise_error('EXPORT_TOO_LARGE',
 			format('the file has %s: download its %s parts', pg_size_pretty(u.bytes), parts),
@@ -835,8 +837,8 @@ BEGIN
 		finished_at = CASE WHEN failed THEN clock_timestamp() END,
 		next_attempt_at = clock_timestamp() + coalesce(delays[u.attempts + 1], '0')
 	WHERE one.id = u.id RETURNING one.* INTO u;
-	-- A cursor lives for a day, and only as long as the key of the server.
-	IF code = 'INVALID_CURSOR' OR failed AND NOT u.complete THEN
+	-- A cursor lives for a day, and only as long as the key of the server.  A table that has changed begins again.
+	IF code IN ('INVALID_CURSOR', 'EXPORT_CHANGED') OR failed AND NOT u.complete THEN
 		DELETE FROM logsvc_internal.export_file f WHERE f.run_id = u.id;
 		UPDATE logsvc_internal.export_run one
 		SET pieces = 0, bytes = 0, rows = 0, cursor = NULL, q = NULL WHERE one.id = u.id;

@@ -235,6 +235,11 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_wake_notifier'
 COMMENT ON FUNCTION logsvc_internal.wake_notifier() IS
 'Wakes the notifier after the commit, to look at the outbox';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.mail_configured() RETURNS boolean
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_mail_configured';
+COMMENT ON FUNCTION logsvc_internal.mail_configured() IS
+'Is there a mail server (logsvc.smtp_url)?';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.send_mail(
 	organization uuid, recipient text, template text, parameters jsonb, caused_by uuid DEFAULT NULL)
 RETURNS uuid

@@ -19,12 +19,23 @@ COMMENT ON FUNCTION logsvc_internal.organization_json(logsvc_internal.organizati
 'An organization as the API shows it';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_timezone(timezone text) RETURNS void
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	known boolean := timezone = 'UTC';
 BEGIN
 	-- The server also takes rules such as <+05>-5 and CET+1, whose sign says the opposite of what one
-	-- expects, and abbreviations, which have no daylight saving time.
-	IF (timezone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$' AND EXISTS (
-			SELECT FROM pg_timezone_names n WHERE lower(n.name) = lower(timezone))) IS NOT TRUE THEN
+	-- expects, and abbreviations, which have no daylight saving time.  Rules have a digit and abbreviations
+	-- no slash: only without these the list of all names is needed, for which the server reads each file.
+	IF timezone ~ '^[A-Za-z][A-Za-z_-]*(/[A-Za-z_-]+)+$' THEN
+		BEGIN
+			known := now() AT TIME ZONE timezone IS NOT NULL;
+		EXCEPTION WHEN invalid_parameter_value THEN
+			known := false;
+		END;
+	ELSIF NOT known AND timezone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$' THEN
+		known := EXISTS (SELECT FROM pg_timezone_names n WHERE lower(n.name) = lower(timezone));
+	END IF;
+	IF known IS NOT TRUE THEN
 		PERFORM logsvc_internal.invalid('timezone',
 			'must be a name of the time zone database, such as Europe/Berlin');
 	END IF;

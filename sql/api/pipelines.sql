@@ -350,6 +350,8 @@ DECLARE
 	key bytea := sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
 	definition text;
 	events jsonb;
+	result jsonb;
+	details text;
 BEGIN
 	PERFORM logsvc_internal.require_permission('pipelines:manage');
 	document := logsvc_internal.check_document('PipelineTest', body);
@@ -376,7 +378,16 @@ BEGIN
 			logsvc_internal.jsonb_of_events(logsvc_internal.search_json('*', '-24h', 'now', last, NULL, false, NULL, NULL))
 				#> '{data,rows}') AS e (event);
 	END IF;
-	RETURN logsvc_internal.try_pipelines(definition, events::text) || jsonb_build_object('warnings',
+	BEGIN
+		result := logsvc_internal.try_pipelines(definition, events::text);
+	EXCEPTION WHEN SQLSTATE 'LS001' THEN
+		GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+		IF details NOT LIKE '[%' THEN
+			RAISE;
+		END IF;
+		PERFORM logsvc_internal.refuse(details::jsonb, '^(?=(processors|match)\M)', 'pipeline.');
+	END;
+	RETURN result || jsonb_build_object('warnings',
 		CASE WHEN document ->> 'pipeline' IS NULL THEN '[]'
 			ELSE logsvc_internal.pipeline_warnings(target, '00000000-0000-0000-0000-000000000000', document -> 'pipeline') END);
 END

@@ -9,7 +9,7 @@ BEGIN
     SELECT p.oid FROM pg_catalog.pg_proc p
       JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
      WHERE n.nspname IN ('logsvc', 'logsvc_internal')
-       AND p.proname IN ('search_json', 'query_logs_json', 'search', 'search_rows',
+       AND p.proname IN ('search_json', 'search_sample', 'query_logs_json', 'search', 'search_rows',
                          'search_rows_json', 'query_logs', 'events',
                          'explain_query', 'evaluation_rows_json', 'check_query', 'validate_query',
                          'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',

@@ -143,7 +143,7 @@ BEGIN
 	answer := logsvc_internal.rule_rows(plan.q, to_timestamp(first_w) - lookback, to_timestamp(last_w), 100000);
 	IF (answer -> 'more')::boolean THEN
 		PERFORM logsvc_internal.raise_error('QUERY_SCAN_LIMIT',
-			format('there are more than 100,000 values, one for each group and %s seconds', plan.bucket),
+			format('there are more than 100,000 values, or than 8 MB of them: one for each group and %s seconds', plan.bucket),
 			hint => 'Take a shorter time range, or a query that finds less.');
 	END IF;
 	WITH f AS MATERIALIZED (SELECT * FROM logsvc_internal.backtest_firings(
@@ -170,11 +170,20 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	rule jsonb;
 	asked jsonb;
+	details text;
 BEGIN
 	PERFORM logsvc_internal.require_permission('alerts:write');
 	rule := (logsvc_internal.find_resource('alert_rule', id)).content;
 	-- It needs logs:read, as every search does.
-	asked := logsvc.search_rows('[]', '', coalesce("from", '-24h'), coalesce("to", 'now')) #> '{meta,range}';
+	BEGIN
+		asked := logsvc.search_rows('[]', '', coalesce("from", '-24h'), coalesce("to", 'now')) #> '{meta,range}';
+	EXCEPTION WHEN SQLSTATE 'LS001' THEN
+		GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+		IF details NOT LIKE '[%' THEN
+			RAISE;
+		END IF;
+		PERFORM logsvc_internal.refuse(replace(replace(details, '"earliest"', '"from"'), '"latest"', '"to"')::jsonb);
+	END;
 	IF (asked ->> 'earliest')::timestamptz >= (asked ->> 'latest')::timestamptz THEN
 		PERFORM logsvc_internal.invalid('from', 'must be before to');
 	END IF;

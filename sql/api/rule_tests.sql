@@ -81,18 +81,20 @@ COMMENT ON FUNCTION logsvc_internal.rule_holds(jsonb, jsonb, timestamptz, timest
 
 -- ---- the rows of a test ----
 
-CREATE OR REPLACE FUNCTION logsvc_internal.test_rows(test jsonb) RETURNS jsonb
+CREATE OR REPLACE FUNCTION logsvc_internal.test_rows(test jsonb, most int DEFAULT 10000) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	answer jsonb;
 BEGIN
 	IF num_nonnulls(test ->> 'rows', test ->> 'savedQueryId') <> 1 THEN
 		PERFORM logsvc_internal.invalid('rows', 'expected either rows or savedQueryId', 'required');
+	ELSIF jsonb_array_length(nullif(test -> 'rows', 'null')) > most OR most <= 0 THEN
+		PERFORM logsvc_internal.invalid('rows', 'the tests of a rule that requires them have 10,000 rows in all');
 	ELSIF test ->> 'rows' IS NOT NULL THEN
 		RETURN test -> 'rows';
 	END IF;
 	PERFORM logsvc_internal.check_query_of(test - 'q' - 'query', '');
-	answer := logsvc.search(logsvc_internal.query_of(test - 'q' - 'query'), "limit" => 10000);
+	answer := logsvc.search(logsvc_internal.query_of(test - 'q' - 'query'), "limit" => most);
 	IF answer #>> '{data,kind}' <> 'events' THEN
 		PERFORM logsvc_internal.invalid('savedQueryId', 'the query makes a table, expected events');
 	END IF;
@@ -100,8 +102,8 @@ BEGIN
 		FROM jsonb_array_elements(answer #> '{data,rows}') AS e);
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.test_rows(jsonb) IS
-'The rows of a test: its own, or the newest 10,000 events that its saved query finds';
+COMMENT ON FUNCTION logsvc_internal.test_rows(jsonb, int) IS
+'The rows of a test, at most so many: its own, or the newest events that its saved query finds';
 
 -- Rows with times of their own are looked at from their end, all others from now.
 CREATE OR REPLACE FUNCTION logsvc_internal.test_time(rows jsonb) RETURNS timestamptz
@@ -206,8 +208,8 @@ COMMENT ON FUNCTION logsvc_internal.run_criteria_test(jsonb, jsonb, jsonb, boole
 
 -- ---- tests ----
 
-CREATE OR REPLACE FUNCTION logsvc_internal.run_rule_test(rule jsonb, test jsonb, judge boolean)
-RETURNS jsonb
+CREATE OR REPLACE FUNCTION logsvc_internal.run_rule_test(
+	rule jsonb, test jsonb, judge boolean, most int, OUT result jsonb, OUT looked_at int)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	expected jsonb := jsonb_strip_nulls(test -> 'expect');
@@ -216,7 +218,7 @@ DECLARE
 	culprit int;
 	told jsonb := '{}';
 	what text;
-	details text;
+	why text;
 	rows jsonb;
 	fired record;
 	judged record;
@@ -224,7 +226,8 @@ BEGIN
 	IF NOT expected ?| '{firing,criteria,expectedItems}' THEN
 		PERFORM logsvc_internal.invalid('expect', 'expected firing, or criteria, or both', 'required');
 	END IF;
-	rows := logsvc_internal.test_rows(test);
+	rows := logsvc_internal.test_rows(test, most);
+	looked_at := jsonb_array_length(rows);
 	IF expected ? 'firing' THEN
 		fired := logsvc_internal.run_firing_test(rule, rows, (expected -> 'firing')::boolean);
 		passed := fired.firing = (expected -> 'firing')::boolean;
@@ -239,19 +242,19 @@ BEGIN
 		culprit := coalesce(culprit, judged.row);
 		told := told || judged.details;
 	END IF;
-	RETURN jsonb_strip_nulls(jsonb_build_object('row', culprit)) || jsonb_build_object(
+	result := jsonb_strip_nulls(jsonb_build_object('row', culprit)) || jsonb_build_object(
 		'name', test -> 'name', 'passed', passed, 'expected', expected, 'got', got, 'details', told);
 EXCEPTION WHEN SQLSTATE 'LS001' OR SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' OR SQLSTATE 'LS302' THEN
 	-- What is wrong with one test is not the end of the others.
-	GET STACKED DIAGNOSTICS what = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL;
-	RETURN jsonb_strip_nulls(jsonb_build_object('row', substring(what FROM '^rows\[(\d+)\]')::int))
+	GET STACKED DIAGNOSTICS what = MESSAGE_TEXT, why = PG_EXCEPTION_DETAIL;
+	result := jsonb_strip_nulls(jsonb_build_object('row', substring(what FROM '^rows\[(\d+)\]')::int))
 		|| jsonb_build_object('name', test -> 'name', 'passed', false, 'expected', expected, 'got', null,
 			'details', jsonb_build_object('message', what, 'errors',
-				CASE WHEN details LIKE '[%' THEN details::jsonb ELSE '[]' END));
+				CASE WHEN why LIKE '[%' THEN why::jsonb ELSE '[]' END));
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.run_rule_test(jsonb, jsonb, boolean) IS
-'Runs one test of a rule: {name, passed, expected, got, row, details}';
+COMMENT ON FUNCTION logsvc_internal.run_rule_test(jsonb, jsonb, boolean, int) IS
+'Runs one test of a rule over at most so many rows: {name, passed, expected, got, row, details}';
 
 -- A model is asked over the network, for which no transaction of a worker may wait, and none that
 -- holds locks.
@@ -262,10 +265,15 @@ DECLARE
 		OR in_session AND logsvc_internal.request_id() IS NULL;
 	results jsonb := '[]';
 	test jsonb;
+	most int := 10000;
+	one record;
 BEGIN
 	FOR test IN SELECT t.value FROM jsonb_array_elements(rule -> 'tests') WITH ORDINALITY AS t ORDER BY t.ordinality
 	LOOP
-		results := results || logsvc_internal.run_rule_test(rule, test, judge);
+		one := logsvc_internal.run_rule_test(rule, test, judge, most);
+		results := results || one.result;
+		-- Nobody waits for the tests of a session but the session.
+		most := most - CASE WHEN in_session THEN 0 ELSE coalesce(one.looked_at, 0) END;
 	END LOOP;
 	RETURN results;
 END
@@ -273,26 +281,33 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.run_tests(jsonb, boolean) IS
 'Runs the tests of a rule; in_session: a model may be asked, unless this is a request over HTTP';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.run_rule_tests(rule jsonb) RETURNS jsonb
-LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT logsvc_internal.run_tests(rule, false)
-$$;
-COMMENT ON FUNCTION logsvc_internal.run_rule_tests(jsonb) IS
-'Runs the tests that a rule has, before it is enabled';
+CREATE OR REPLACE FUNCTION logsvc_internal.run_rule_tests(rule jsonb, ms int DEFAULT 5000) RETURNS jsonb
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_run_rule_tests';
+COMMENT ON FUNCTION logsvc_internal.run_rule_tests(jsonb, int) IS
+'Runs the tests that a rule has, before it is enabled, over 10,000 rows in all; raises RULE_TESTS_FAILING when '
+'they take longer than so many milliseconds';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_rule(rule jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	document jsonb;
+	details text;
 BEGIN
 	IF jsonb_typeof(rule) <> 'object' THEN
 		PERFORM logsvc_internal.invalid('rule', 'must be an object');
 	END IF;
 	-- Not to be enabled: what it requires of its tests is not asked here.
-	document := logsvc_internal.check_document('AlertRule', '{"name": "test"}' || rule
+	document := logsvc_internal.check_new_document('alert_rule', 'AlertRule', '{"name": "test"}' || rule
 		|| '{"requireTests": false, "notify": []}');
 	PERFORM logsvc_internal.alert_rule_content(document - 'name', NULL);
 	RETURN document;
+EXCEPTION WHEN SQLSTATE 'LS001' THEN
+	GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+	IF details NOT LIKE '[%' THEN
+		RAISE;
+	END IF;
+	-- Tests may be beside the rule.
+	PERFORM logsvc_internal.refuse(details::jsonb, '^(?!rule$|tests\M)', 'rule.');
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_rule(jsonb) IS

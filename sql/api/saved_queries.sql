@@ -87,6 +87,91 @@ RETURN coalesce(content ->> 'q', content ->> 'query', (
 COMMENT ON FUNCTION logsvc_internal.query_of(jsonb) IS
 'The query of a resource or of a part of one: its own, or that of the saved query which it names';
 
+-- Links show, rules judge and exports send what the saved query finds: who changes it decides that as
+-- who changes them does, and none of them is to fail by it.
+CREATE OR REPLACE FUNCTION logsvc_internal.require_query_users(changed logsvc_internal.resource)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	u logsvc_internal.resource;
+	why text;
+	failing jsonb := '[]';
+BEGIN
+	FOR u IN SELECT user_of.* FROM logsvc_internal.resource_use x
+		JOIN logsvc_internal.resource user_of ON user_of.id = x.used_by
+		WHERE x.used = changed.id AND (user_of.content ->> 'savedQueryId' = logsvc_internal.public_id('sq_', changed.id)
+			OR user_of.content #>> '{shared,kind}' = 'link')
+		ORDER BY user_of.name, user_of.id
+	LOOP
+		PERFORM logsvc_internal.require_permission('logs:read');
+		why := NULL;
+		BEGIN
+			IF u.kind = 'alert_rule' AND (u.content -> 'enabled')::boolean THEN
+				PERFORM logsvc_internal.check_alert_query(u.content);
+			END IF;
+		EXCEPTION WHEN SQLSTATE 'LS001' THEN
+			why := SQLERRM;
+		END;
+		IF u.kind = 'scheduled_export' THEN
+			PERFORM logsvc_internal.require_exporting(u);
+			IF logsvc_internal.query_reads_audit(changed.content ->> 'q')
+					AND NOT (u.content -> 'readsAudit')::boolean THEN
+				why := 'the query reads the audit log, and the export may not';
+			END IF;
+		END IF;
+		IF why IS NOT NULL THEN
+			failing := failing || jsonb_build_array(jsonb_build_object('path', 'q', 'code', 'in_use',
+				'message', format('%s "%s" (%s) would fail: %s', replace(u.kind, '_', ' '), u.name,
+					logsvc_internal.public_id((logsvc_internal.resource_kind(u.kind)).prefix, u.id), why)));
+			EXIT WHEN jsonb_array_length(failing) = 20;
+		END IF;
+	END LOOP;
+	IF failing <> '[]' THEN
+		PERFORM logsvc_internal.raise_error('IN_USE', 'what uses the saved query would fail with this one', failing,
+			'Change them first, or save this query as another one.');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_query_users(logsvc_internal.resource) IS
+'Raises an error unless the session may decide what links, rules and exports with this saved query find '
+'(logs:read), and none of them fails now';
+
+-- Before any lock, as require_rule_tests; of rules whose query this would be.
+CREATE OR REPLACE FUNCTION logsvc_internal.tested_users(id text, q text DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	u logsvc_internal.resource;
+	tested jsonb := '{}';
+	failing text;
+BEGIN
+	FOR u IN SELECT r.* FROM logsvc_internal.resource r
+		WHERE r.organization_id = logsvc_internal.current_organization() AND r.kind = 'alert_rule'
+			AND r.content ->> 'savedQueryId' = tested_users.id AND logsvc_internal.needs_tests(r.content)
+		ORDER BY r.name, r.id
+	LOOP
+		tested := tested || jsonb_build_object(u.id::text, u.version);
+		CONTINUE WHEN q IS NULL;
+		PERFORM logsvc_internal.require_permission('logs:read');
+		BEGIN
+			PERFORM logsvc_internal.require_rule_tests(jsonb_build_object('name', u.name) || u.content
+				|| jsonb_build_object('savedQueryId', NULL, 'query', q));
+		EXCEPTION
+			WHEN SQLSTATE 'LS001' THEN
+				-- What is wrong with the query itself is said by its own check.
+				NULL;
+			WHEN SQLSTATE 'LS412' THEN
+				GET STACKED DIAGNOSTICS failing = PG_EXCEPTION_DETAIL;
+				PERFORM logsvc_internal.raise_error('RULE_TESTS_FAILING', format('alert rule "%s" (%s) requires its tests: %s',
+					u.name, logsvc_internal.public_id('rule_', u.id), SQLERRM), CASE WHEN failing LIKE '[%' THEN failing::jsonb END);
+		END;
+	END LOOP;
+	RETURN tested;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.tested_users(text, text) IS
+'Versions of the enabled rules with this saved query that require their tests, by id; raises RULE_TESTS_FAILING '
+'if they fail with query q; NULL: they are not run';
+
 -- ---- the API ----
 
 CREATE OR REPLACE FUNCTION logsvc.create_saved_query(body jsonb) RETURNS jsonb
@@ -103,8 +188,20 @@ CREATE OR REPLACE FUNCTION logsvc.update_saved_query(id text, body jsonb, versio
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	tested jsonb;
+	changed jsonb;
 BEGIN
-	RETURN logsvc_internal.update_resource('saved_query', id, body, version);
+	PERFORM logsvc_internal.require_permission('dashboards:write');
+	IF jsonb_typeof(body -> 'q') = 'string' THEN
+		tested := logsvc_internal.tested_users(id, body ->> 'q');
+	END IF;
+	changed := logsvc_internal.update_resource('saved_query', id, body, version);
+	IF tested <> logsvc_internal.tested_users(id) THEN
+		PERFORM logsvc_internal.raise_error('VERSION_CONFLICT', 'a rule that uses the query was changed while its tests ran',
+			hint => 'Try it again.');
+	END IF;
+	RETURN changed;
 END
 $$;
 COMMENT ON FUNCTION logsvc.update_saved_query(text, jsonb, int) IS

@@ -12,6 +12,15 @@ AS 'MODULE_PATHNAME', 'logsvc_search_json';
 COMMENT ON FUNCTION logsvc_internal.search_json(text, text, text, integer, text, boolean, integer, text[])
   IS 'A search in the query language: the body of GET /api/v1/search';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.search_sample(
+  q text, earliest text, latest text, "limit" integer)
+RETURNS jsonb
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_search_sample';
+COMMENT ON FUNCTION logsvc_internal.search_sample(text, text, text, integer) IS
+'A search with top over the newest events only, until many different values were seen';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.query_logs_json(
   "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
   level text DEFAULT NULL, source text DEFAULT NULL, service text DEFAULT NULL,
@@ -115,10 +124,10 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_scan(bigint, bytea, bytea, text, logsvc_internal.scan),
   logsvc_internal.part_events(bigint, bytea, bytea, text, integer[], text[], text[]),
   logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
-    text[], timestamptz[], text[], text[]),
+    text[], timestamptz[], text[], text[], bytea),
   logsvc_internal.group_finish(internal),
   logsvc_internal.group_parts(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
-    timestamptz[], text[], text[]),
+    timestamptz[], text[], text[], bytea),
   logsvc_internal.group_rows(bytea),
   logsvc_internal.overview_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
     timestamptz[], boolean),

@@ -18,12 +18,13 @@ GRANT EXECUTE ON FUNCTION logsvc_internal.audit_export(text, jsonb) TO logsvc_re
 -- Takes part of its arguments from the request, which is sent back to it for each piece.
 CREATE OR REPLACE FUNCTION logsvc_internal.export(
   q text DEFAULT NULL, format text DEFAULT NULL, earliest text DEFAULT NULL,
-  latest text DEFAULT NULL, "limit" integer DEFAULT NULL, fields text[] DEFAULT NULL)
+  latest text DEFAULT NULL, "limit" integer DEFAULT NULL, fields text[] DEFAULT NULL,
+  "order" text DEFAULT NULL)
 RETURNS logsvc_internal.http_response
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_export';
-COMMENT ON FUNCTION logsvc_internal.export(text, text, text, text, integer, text[]) IS
+COMMENT ON FUNCTION logsvc_internal.export(text, text, text, text, integer, text[], text) IS
 'The next piece of GET /api/v1/search/export';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.export_piece(

@@ -95,11 +95,13 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.begin_probe() IS
 'For the prober: new keys of its organization, which is made when it is needed; the former ones are gone';
 
--- What one recipient's server puts off is no fault of this one: nothing was tried, or three recipients
+-- Without a mail server mails wait on purpose.  What one recipient's server puts off is no fault of this one: nothing was tried, or three recipients
 -- wait and nothing was sent meanwhile.
-CREATE OR REPLACE FUNCTION logsvc_internal.late_components() RETURNS text[]
+CREATE OR REPLACE FUNCTION logsvc_internal.late_components(
+	mails boolean DEFAULT logsvc_internal.mail_configured())
+RETURNS text[]
 LANGUAGE sql STABLE PARALLEL RESTRICTED
-RETURN CASE WHEN (SELECT coalesce(bool_or(m.attempts = 0), false) OR (count(DISTINCT m.recipient) >= 3
+RETURN CASE WHEN mails AND (SELECT coalesce(bool_or(m.attempts = 0), false) OR (count(DISTINCT m.recipient) >= 3
 			AND NOT EXISTS (SELECT FROM logsvc_internal.outbox s
 				WHERE s.state = 'sent' AND s.finished_at > now() - interval '15 minutes'))
 		FROM logsvc_internal.outbox m
@@ -115,8 +117,8 @@ RETURN CASE WHEN (SELECT coalesce(bool_or(m.attempts = 0), false) OR (count(DIST
 				JOIN logsvc_internal.organization o ON o.id = s.organization_id
 			WHERE s.next_due IS NOT NULL AND o.deleted_at IS NULL) AS late)
 		THEN ARRAY['alerts'] ELSE '{}' END;
-COMMENT ON FUNCTION logsvc_internal.late_components() IS
-'Components whose work has waited for too long: mails for more than 15 minutes; alert rules, of at '
+COMMENT ON FUNCTION logsvc_internal.late_components(boolean) IS
+'Components whose work has waited for too long: mails, if they are sent, for more than 15 minutes; alert rules, of at '
 'least half of the organizations that have some, for more than 2';
 
 -- Minutes that nobody noted are those in which the service was down.

@@ -245,6 +245,59 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.show_resource(logsvc_internal.resource) IS
 'A resource as the API shows those of its kind';
 
+-- Also what is wrong beside the schema's rules, as far as it can be seen without a whole document.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_new_document(kind text, schema text, body jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	details text;
+BEGIN
+	RETURN logsvc_internal.check_document(schema, body);
+EXCEPTION WHEN SQLSTATE 'LS001' THEN
+	GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+	IF kind <> 'alert_rule' OR details NOT LIKE '[%' OR body ?| '{query,savedQueryId}' THEN
+		RAISE;
+	END IF;
+	PERFORM logsvc_internal.refuse(details::jsonb || logsvc_internal.problem(
+		'query', 'expected either a query or savedQueryId', 'required'));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_new_document(text, text, jsonb) IS
+'The document of a new resource, after its schema; raises VALIDATION_ERROR with all that is wrong';
+
+-- Channels and content are checked both before anything is said.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_parts(
+	before logsvc_internal.resource, document jsonb, author uuid,
+	OUT content jsonb, OUT secrets jsonb, OUT made jsonb)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	parts record;
+	problems jsonb := '[]';
+	details text;
+BEGIN
+	content := document;
+	BEGIN
+		parts := logsvc_internal.take_secrets(before, document);
+		content := parts.content;
+		secrets := parts.secrets;
+		made := parts.made;
+	EXCEPTION WHEN SQLSTATE 'LS001' THEN
+		GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+		problems := details::jsonb;
+	END;
+	BEGIN
+		content := logsvc_internal.check_content(before.kind, content, author);
+	EXCEPTION WHEN SQLSTATE 'LS001' THEN
+		GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+		problems := problems || details::jsonb;
+	END;
+	PERFORM logsvc_internal.refuse(problems);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_parts(logsvc_internal.resource, jsonb, uuid) IS
+'The content and the secrets of a document that replaces the content of a resource; raises '
+'VALIDATION_ERROR with all that is wrong';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.create_resource(kind text, body jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -257,7 +310,7 @@ DECLARE
 BEGIN
 	PERFORM logsvc_internal.require_permission(k.writes);
 	PERFORM logsvc_internal.check_change_rate();
-	document := logsvc_internal.check_document(k.schema, body);
+	document := logsvc_internal.check_new_document(kind, k.schema, body);
 	PERFORM logsvc_internal.lock_organization(target);
 	PERFORM logsvc_internal.check_plan_amount(target, k.plural, (
 		SELECT count(*) FROM logsvc_internal.resource r
@@ -266,13 +319,12 @@ BEGIN
 	created.kind := kind;
 	created.content := '{}';
 	created.secrets := '{}';
-	parts := logsvc_internal.take_secrets(created, document);
+	parts := logsvc_internal.check_parts(created, document, author);
 	INSERT INTO logsvc_internal.resource AS r
 		(organization_id, kind, name, content, secrets, created_by)
 	VALUES (target, create_resource.kind,
 		logsvc_internal.check_name('name', document ->> 'name'),
-		logsvc_internal.check_content(create_resource.kind, parts.content, author), parts.secrets,
-		author)
+		parts.content, parts.secrets, author)
 	RETURNING * INTO created;
 	PERFORM logsvc_internal.note_uses(created);
 	PERFORM logsvc_internal.audit(target, kind || '.created',
@@ -304,10 +356,10 @@ BEGIN
 	before := logsvc_internal.lock_resource(kind, id, version, body);
 	document := logsvc_internal.check_document(k.schema,
 		jsonb_build_object('name', before.name) || before.content, body);
-	parts := logsvc_internal.take_secrets(before, document);
+	parts := logsvc_internal.check_parts(before, document, before.created_by);
 	changed := before;
 	changed.name := logsvc_internal.check_name('name', document ->> 'name');
-	changed.content := logsvc_internal.check_content(kind, parts.content, before.created_by);
+	changed.content := parts.content;
 	changed.secrets := parts.secrets;
 	IF changed.name = before.name AND changed.content = before.content
 		AND changed.secrets = before.secrets THEN
@@ -321,6 +373,9 @@ BEGIN
 	RETURNING * INTO changed;
 	PERFORM logsvc_internal.note_uses(changed);
 	PERFORM logsvc_internal.check_users_see(changed);
+	IF kind = 'saved_query' AND changed.content -> 'q' <> before.content -> 'q' THEN
+		PERFORM logsvc_internal.require_query_users(changed);
+	END IF;
 	PERFORM logsvc_internal.audit(changed.organization_id, kind || '.updated',
 		logsvc_internal.public_id(k.prefix, changed.id),
 		jsonb_build_object('name', changed.name, 'version', changed.version, 'changed', (

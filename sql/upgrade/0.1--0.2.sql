@@ -147,6 +147,12 @@ DROP FUNCTION logsvc_internal.rate_remaining(text);
 -- It says the owner too.
 DROP FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean);
 
+-- The stages before the groups are an argument more.
+DROP AGGREGATE logsvc_internal.group_parts(bigint, bytea, bytea, text, bytea, timestamptz,
+	timestamptz, text[], timestamptz[], text[], text[]);
+DROP FUNCTION logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea, timestamptz,
+	timestamptz, text[], timestamptz[], text[], text[]);
+
 -- One description instead of twenty arguments.
 DROP FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
 	text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[], text[],

@@ -208,7 +208,9 @@ from_our_pages(const ls_request *request, const ls_principal *principal)
 
 	if (strcmp(route->method, "GET") == 0)
 		return true;
-	if (principal->kind == LS_PRINCIPAL_USER)
+	/* The specification of MCP asks for that: assistants are no pages. */
+	if (principal->kind == LS_PRINCIPAL_USER ||
+		(request->route == LS_ROUTE_MCP && request->origin.len > 0))
 		return ls_origin_allowed(request->origin);
 	return route->credentials[0] != '\0' || request->origin.len == 0 ||
 		   ls_origin_allowed(request->origin);

@@ -307,7 +307,7 @@ unknown(ls_call *call, ls_str name)
 		appendStringInfo(&all, "%s%s", n > 0 ? ", " : "", a->parameter);
 		names[n++] = ls_str_of_cstring(a->parameter);
 	}
-	nearest = ls_query_closest(name, names, n);
+	nearest = ls_closest(name, names, n);
 	problem(call, name, "unknown",
 			nearest >= 0 ? psprintf("%s: did you mean %s?", not_known, names[nearest].data)
 			: n > 0      ? psprintf("%s: it takes %s", not_known, all.data)
@@ -599,39 +599,6 @@ read_csv(ls_call *call)
 		set_text(call, LS_STR("csv"), body);
 }
 
-/*
- * Are the exponents of numbers small?  1e100000 takes 14 bytes of jsonb and 100,000 characters as
- * text again: a body of them would need gigabytes wherever it becomes a text.
- */
-#define MAX_EXPONENT 400
-
-static bool
-exponents_are_small(ls_str json)
-{
-	bool in_string = false;
-
-	for (size_t i = 0; i < json.len; i++)
-	{
-		char c = json.data[i];
-		int exponent = 0;
-
-		if (c == '\\' && in_string)
-			i++;
-		else if (c == '"')
-			in_string = !in_string;
-		if (in_string || (c != 'e' && c != 'E') || i == 0 || json.data[i - 1] < '0' ||
-			json.data[i - 1] > '9')
-			continue;
-		i += i + 1 < json.len && (json.data[i + 1] == '-' || json.data[i + 1] == '+');
-		while (i + 1 < json.len && json.data[i + 1] >= '0' && json.data[i + 1] <= '9' &&
-			   exponent <= MAX_EXPONENT)
-			exponent = exponent * 10 + (json.data[++i] - '0');
-		if (exponent > MAX_EXPONENT)
-			return false;
-	}
-	return true;
-}
-
 static void
 read_body(ls_call *call)
 {
@@ -647,9 +614,11 @@ read_body(ls_call *call)
 		read_csv(call);
 		return;
 	}
-	if (!exponents_are_small(call->request->body))
+	/* 1e100000 takes 14 bytes of jsonb and 100,000 characters wherever it becomes a text again. */
+	if (ls_json_wide_number(call->request->body, 0, &name))
 	{
-		wrong(call, LS_STR(""), "numbers must not have exponents beyond 400");
+		wrong(call, LS_STR(""),
+			  "numbers must have at most 2,000 characters, and exponents from -400 to 400");
 		return;
 	}
 	ls_json_init(&j, call->request->body, call->arena, MAX_DEPTH);
@@ -664,10 +633,17 @@ read_body(ls_call *call)
 		read_member(call, &j, name);
 	if (j.error != NULL || !ls_json_end(&j))
 	{
-		char text[128];
+		ls_str body = call->request->body;
+		bool form = ls_str_eq_nocase(call->request->content_type,
+									 LS_STR("application/x-www-form-urlencoded")) &&
+					memchr(body.data, '=', body.len) != NULL;
+		char text[200];
 
-		snprintf(text, sizeof(text), "the body is not JSON: %s at byte %zu",
-				 j.error != NULL ? j.error : "text after the end", j.error_offset);
+		snprintf(
+			text, sizeof(text), "the body is not JSON: %s at byte %zu%s",
+			j.error != NULL ? j.error : "text after the end", j.error_offset,
+			form ? "; parameters such as q=... go into the query string of a GET request (curl -G)"
+				 : "");
 		wrong(call, LS_STR(""), text);
 	}
 }

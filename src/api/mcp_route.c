@@ -293,6 +293,41 @@ find_tool(ls_str name)
 	return NULL;
 }
 
+/* "unknown tool: expected search, fields, ..." */
+static const char *
+unknown(const char *what, const char *const *names, size_t n, ls_arena *arena)
+{
+	ls_buf message;
+
+	ls_buf_init(&message, arena);
+	ls_buf_printf(&message, "unknown %s: expected ", what);
+	for (size_t i = 0; i < n; i++)
+		ls_buf_printf(&message, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", names[i]);
+	ls_buf_char(&message, '\0');
+	return message.failed ? what : message.data;
+}
+
+static const char *
+unknown_tool(ls_arena *arena)
+{
+	const char *names[lengthof(tools)];
+
+	for (size_t i = 0; i < lengthof(tools); i++)
+		names[i] = tools[i].name;
+	return unknown("tool", names, lengthof(names), arena);
+}
+
+static const char *
+unknown_method(ls_arena *arena)
+{
+	static const char *const names[] = {"initialize",     "ping",
+										"tools/list",     "tools/call",
+										"resources/list", "resources/templates/list",
+										"resources/read"};
+
+	return unknown("method", names, lengthof(names), arena);
+}
+
 /* True: `frame` is the request for an evaluator. */
 static bool
 call_tool(const ls_request *request, const ls_json_node *params, ls_str id, ls_arena *arena,
@@ -308,7 +343,7 @@ call_tool(const ls_request *request, const ls_json_node *params, ls_str id, ls_a
 	if (tool == NULL || !ls_node_is(arguments, LS_JSON_OBJECT))
 	{
 		answer_error(response, arena, id, INVALID_PARAMS,
-					 tool == NULL ? "unknown tool" : "arguments must be an object");
+					 tool == NULL ? unknown_tool(arena) : "arguments must be an object");
 		return false;
 	}
 	problem = make_call(request, tool, arguments, id, arena, &call);
@@ -468,6 +503,6 @@ ls_mcp_execute(const ls_request *request, ls_arena *arena, ls_response *response
 	else if (ls_str_eq(method, LS_STR("resources/read")))
 		read_resource(params, id, arena, response);
 	else
-		answer_error(response, arena, id, METHOD_NOT_FOUND, "unknown method");
+		answer_error(response, arena, id, METHOD_NOT_FOUND, unknown_method(arena));
 	return false;
 }

@@ -42,12 +42,12 @@ struct ls_tls
 {
 	SSL *ssl;
 	int fd;
-	bool broken; /* the library must not be called any more */
-	int late;    /* handshake messages after the handshake */
+	bool broken;            /* the library must not be called any more */
+	int handshake_messages; /* that came, also after the handshake */
 };
 
-/* Nobody needs more of those: a key lasts for millions of records. */
-#define LATE_MESSAGES 64
+/* Handshake messages of a client: nobody needs more, as a key lasts for millions of records. */
+#define MAX_HANDSHAKE_MESSAGES 64
 
 /* ---- the BIO ---- */
 
@@ -64,7 +64,7 @@ bio_read(BIO *bio, char *to, int size)
 	ssize_t n;
 
 	BIO_clear_retry_flags(bio);
-	if (tls->late > LATE_MESSAGES)
+	if (tls->handshake_messages > MAX_HANDSHAKE_MESSAGES)
 		return -1;
 	n = recv(tls->fd, to, (size_t) size, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -93,16 +93,18 @@ bio_control(BIO *bio, int command, long number, void *pointer)
 }
 
 static void
-count_late_messages(int written, int version, int content_type, const void *data, size_t size,
-					SSL *ssl, void *context)
+count_handshake_messages(int written, int version, int content_type, const void *data, size_t size,
+						 SSL *ssl, void *context)
 {
 	ls_tls *tls = context;
 
 	(void) version;
 	(void) data;
 	(void) size;
-	if (!written && content_type == SSL3_RT_HANDSHAKE && SSL_is_init_finished(ssl))
-		tls->late++;
+	(void) ssl;
+	/* While such a message is processed, the handshake counts as unfinished: all are counted. */
+	if (!written && content_type == SSL3_RT_HANDSHAKE)
+		tls->handshake_messages++;
 }
 
 /* ---- the server ---- */
@@ -230,7 +232,7 @@ ls_tls_open(ls_tls_server *server, int fd)
 	BIO_set_data(bio, tls);
 	BIO_set_init(bio, 1);
 	SSL_set_bio(tls->ssl, bio, bio);
-	SSL_set_msg_callback(tls->ssl, count_late_messages);
+	SSL_set_msg_callback(tls->ssl, count_handshake_messages);
 	SSL_set_msg_callback_arg(tls->ssl, tls);
 	SSL_set_accept_state(tls->ssl);
 	return tls;

@@ -29,6 +29,15 @@ logsvc_wake_notifier(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+PG_FUNCTION_INFO_V1(logsvc_mail_configured);
+
+/* mail_configured() returns boolean: is there a mail server?  Not who or where: only superusers see that. */
+Datum
+logsvc_mail_configured(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(ls_smtp_configured());
+}
+
 /* ---- for the notifier ---- */
 
 static void

@@ -61,6 +61,8 @@ typedef struct flight
 	bool remake;   /* the file is not there as a whole */
 	int cleared;
 	bool secure;
+	bool is_address;       /* the endpoint is no name */
+	const char *refusal;   /* when it may not connect */
 	ls_time failing_since; /* its transactions fail since then; 0: the last one did not */
 	char clear_id[LS_OBJECT_TOKEN + 1];
 
@@ -218,12 +220,8 @@ answered(void *context, const ls_curl_reply *reply)
 			read_answer(f, reply);
 			break;
 		case LS_CURL_FORBIDDEN:
-			f->permanent = true;
-			strlcpy(f->error,
-					f->secure
-						? "forbidden: the address of the object store is private, local or reserved"
-						: "forbidden: http:// is for networks of logsvc.webhook_networks only",
-					sizeof(f->error));
+			f->permanent = f->is_address;
+			strlcpy(f->error, f->refusal, sizeof(f->error));
 			break;
 		case LS_CURL_TIMEOUT:
 			strlcpy(f->error, "the object store did not answer in time", sizeof(f->error));
@@ -330,6 +328,7 @@ send_request(ls_curl *client, flight *f, MemoryContext memory, ls_caught *caught
 						.secret = f->upload.secret};
 	ls_object_call call = {.query = query_of(f, arena), .now = ls_now()};
 	ls_object_request written;
+	ls_webhook_url url;
 	ls_curl_request request = {.protocols = LS_CURL_HTTP | LS_CURL_HTTPS,
 							   .connect_timeout = CONNECT_TIMEOUT,
 							   .timeout = is_long ? LONG_TIMEOUT : SHORT_TIMEOUT,
@@ -347,6 +346,8 @@ send_request(ls_curl *client, flight *f, MemoryContext memory, ls_caught *caught
 		return true;
 	}
 	wrong = ls_object_request_write(&object, &call, arena, &written);
+	if (wrong == NULL)
+		wrong = ls_webhook_url_read(f->upload.endpoint, &url);
 	if (wrong != NULL)
 	{
 		snprintf(f->error, sizeof(f->error), "invalid: %s", wrong);
@@ -355,7 +356,9 @@ send_request(ls_curl *client, flight *f, MemoryContext memory, ls_caught *caught
 		f->phase = PHASE_ANSWERED;
 		return true;
 	}
-	f->secure = written.secure;
+	f->secure = url.secure;
+	f->is_address = url.is_address;
+	f->refusal = ls_webhook_refusal(&url);
 	request.method = call.method;
 	request.body = call.body;
 	request.url = written.url;
@@ -532,6 +535,20 @@ go_on(ls_curl *client, flight *f, ls_caught *caught)
 	return true;
 }
 
+/* No try can send the file: it fails before it begins, and what an earlier version began is aborted. */
+static void
+refuse_size(flight *f)
+{
+	f->permanent = true;
+	snprintf(f->error, sizeof(f->error),
+			 "the file has %lld bytes, and object stores take at most %lld, %d parts of 8 MB: "
+			 "find less with the query, or export shorter periods",
+			 (long long) f->upload.bytes, (long long) (LS_OBJECT_PART * LS_OBJECT_PARTS),
+			 LS_OBJECT_PARTS);
+	f->step = STEP_PUT;
+	f->phase = PHASE_ANSWERED;
+}
+
 /* Takes one upload that is due; false: none, or the transaction failed (*committed). */
 static bool
 take_one(flight *f, ls_time *next, bool *committed, ls_caught *caught)
@@ -549,7 +566,10 @@ take_one(flight *f, ls_time *next, bool *committed, ls_caught *caught)
 	LS_STOP_POINT("upload_taken");
 	f->taken = ls_now();
 	f->resumed = has_id(f);
-	send_next(f, first_step(f));
+	if (f->upload.bytes > LS_OBJECT_PART * LS_OBJECT_PARTS)
+		refuse_size(f);
+	else
+		send_next(f, first_step(f));
 	return true;
 }
 

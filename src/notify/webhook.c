@@ -197,6 +197,19 @@ ls_webhook_url_check(ls_str url, ls_str networks)
 	return NULL;
 }
 
+const char *
+ls_webhook_refusal(const ls_webhook_url *url)
+{
+	if (url->secure)
+		return url->is_address
+				   ? "forbidden: the address is private, local or reserved"
+				   : "unreachable: the host has no address, or a private, local or reserved one";
+	return url->is_address ? "forbidden: http:// is for networks of logsvc.webhook_networks only"
+						   : "unreachable: the host has no address in a network of "
+							 "logsvc.webhook_networks, and "
+							 "http:// is for those only";
+}
+
 /* ---- the request and its answer ---- */
 
 bool

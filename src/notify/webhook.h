@@ -42,6 +42,12 @@ extern const char *ls_webhook_url_check(ls_str url, ls_str networks);
 extern bool ls_webhook_may_connect(const ls_address *address, bool secure, ls_str networks);
 
 /*
+ * Why nothing was sent to such a URL (LS_CURL_FORBIDDEN).  The same for a name that is not known and for one
+ * of a network that is not open, so that nobody can look around in the operator's network by it.
+ */
+extern const char *ls_webhook_refusal(const ls_webhook_url *url);
+
+/*
  * The value of X-Logsvc-Signature: "t=<seconds>,v1=<hex of HMAC-SHA256 over "t.body">".  False
  * when OpenSSL or the buffer is out of memory.
  */

@@ -5,7 +5,7 @@
  *	  mean.
  *
  * A webhook has been delivered when the answer is 2xx; a redirect is not followed.  Any other end
- * is tried again, except when the address may not be called: that does not change by itself.
+ * is tried again, except when the URL has an address that may not be called: that does not change by itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,8 +23,10 @@
 typedef struct flight
 {
 	bool used;
-	bool ended;  /* the result is still to be written down */
-	bool secure; /* https */
+	bool ended; /* the result is still to be written down */
+	bool secure;
+	bool is_address;
+	const char *refusal; /* when it may not connect */
 	pg_uuid_t id;
 	const char *outcome;
 	int status;
@@ -77,12 +79,9 @@ webhook_ended(void *context, const ls_curl_reply *reply)
 				snprintf(f->error, sizeof(f->error), "the answer was %d", reply->status);
 			break;
 		case LS_CURL_FORBIDDEN:
-			f->outcome = "failed";
-			strlcpy(f->error,
-					f->secure
-						? "forbidden: the address is private, local or reserved"
-						: "forbidden: http:// is for networks of logsvc.webhook_networks only",
-					sizeof(f->error));
+			if (f->is_address)
+				f->outcome = "failed";
+			strlcpy(f->error, f->refusal, sizeof(f->error));
 			break;
 		case LS_CURL_INVALID:
 			f->outcome = "failed";
@@ -129,6 +128,8 @@ start_webhook(ls_curl *client, const ls_delivery *delivery, ls_arena *arena)
 	f->used = true;
 	f->id = delivery->id;
 	f->secure = url.secure;
+	f->is_address = url.is_address;
+	f->refusal = ls_webhook_refusal(&url);
 	ls_buf_init(&signature, arena);
 	if (wrong == NULL && delivery->secret.len > 0)
 	{

@@ -117,6 +117,7 @@ typedef struct ls_pipeline_run
 	bool changed;
 	bool cut; /* something was longer than its limit */
 	ls_buf cuts;
+	ls_buf unescaped; /* the text that a mask looks at */
 } ls_pipeline_run;
 
 /* Prepares a run whose members up to `budget` are set.  False: out of memory. */

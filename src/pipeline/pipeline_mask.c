@@ -4,7 +4,9 @@
  *	  Masks: what a pattern or a preset finds in a field is replaced (pure).
  *
  * Inside JSON every string, number and name is masked as the text that it stands for, so escapes hide
- * nothing.  When it is not certain that all was found, the field is replaced as a whole.
+ * nothing.  A text may be JSON that somebody takes apart later: where it has escapes, what is found in the
+ * text that they stand for is masked too.  When it is not certain that all was found, the field is
+ * replaced as a whole.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +16,12 @@
 
 /* Bytes of a hash: 128 bits, as digits. */
 #define HASH_DIGITS 32
+
+/*
+ * Of a text that was cut before, so many bytes at its end are masked: what begins there and is not whole
+ * cannot be told.  A preset sees what it finds by fewer.
+ */
+#define CUT_END 512
 
 typedef struct masking
 {
@@ -66,12 +74,153 @@ find_next(masking *m, ls_str text, size_t from, size_t *begin, size_t *end)
 	return 1;
 }
 
-/* Masks a text; *out is the text itself when nothing was found.  False: see failure. */
-static bool
-mask_text(masking *m, ls_str text, ls_str *out)
+/* ---- escapes ---- */
+
+/* What \uXXXX at byte i says; -1: there is none. */
+static int
+unit_at(ls_str text, size_t i)
 {
-	size_t from = 0;
+	int unit = 0;
+
+	if (i > text.len || text.len - i < 6 || text.data[i] != '\\' || text.data[i + 1] != 'u')
+		return -1;
+	for (size_t k = 2; k < 6; k++)
+	{
+		int digit = ls_hex_digit(text.data[i + k]);
+
+		if (digit < 0)
+			return -1;
+		unit = unit << 4 | digit;
+	}
+	return unit;
+}
+
+/* The length of an escape at byte i, or of two that are one character; 0: there is none. */
+static size_t
+escape_at(ls_str text, size_t i, uint32_t *character)
+{
+	int first = unit_at(text, i);
+	int second;
+
+	if (first <= 0 || (first & 0xFC00) == 0xDC00)
+		return 0;
+	*character = (uint32_t) first;
+	if ((first & 0xFC00) != 0xD800)
+		return 6;
+	second = unit_at(text, i + 6);
+	if (second < 0 || (second & 0xFC00) != 0xDC00)
+		return 0;
+	*character = 0x10000 + ((uint32_t) (first - 0xD800) << 10) + (uint32_t) (second - 0xDC00);
+	return 12;
+}
+
+/* The next escape from byte i on; text.len: there is none. */
+static size_t
+next_escape(ls_str text, size_t i, size_t *length, uint32_t *character)
+{
+	const char *found;
+
+	for (; i < text.len; i++)
+	{
+		found = memchr(text.data + i, '\\', text.len - i);
+		if (found == NULL)
+			break;
+		i = (size_t) (found - text.data);
+		*length = escape_at(text, i, character);
+		if (*length > 0)
+			return i;
+	}
+	return text.len;
+}
+
+/* The text with characters for their escapes; itself when it has none. */
+static bool
+unescape(masking *m, ls_str text, ls_str *plain)
+{
+	ls_buf *buf = &m->run->unescaped;
+	uint32_t character;
+	size_t length;
 	size_t copied = 0;
+	size_t i = next_escape(text, 0, &length, &character);
+
+	*plain = text;
+	if (i == text.len)
+		return true;
+	/* One for all texts of an event: the next text takes its place. */
+	buf->len = 0;
+	while (i < text.len)
+	{
+		ls_buf_append(buf, text.data + copied, i - copied);
+		ls_utf8_append(buf, character);
+		copied = i + length;
+		i = next_escape(text, copied, &length, &character);
+	}
+	ls_buf_append(buf, text.data + copied, text.len - copied);
+	if (buf->failed)
+	{
+		m->failure = "out of memory";
+		return false;
+	}
+	*plain = ls_str_make(buf->data, buf->len);
+	return true;
+}
+
+/* Where a byte of the text without escapes is in the text with them: both go on from where they were. */
+typedef struct places
+{
+	ls_str text;
+	size_t plain_at;
+	size_t text_at;
+	size_t escape; /* the next one */
+	size_t escape_length;
+	size_t escape_means; /* bytes */
+} places;
+
+static void
+find_escape(places *p)
+{
+	char bytes[4];
+	ls_buf one = {.data = bytes, .capacity = sizeof(bytes)};
+	uint32_t character = 0;
+
+	p->escape = next_escape(p->text, p->text_at, &p->escape_length, &character);
+	if (p->escape < p->text.len)
+		ls_utf8_append(&one, character);
+	p->escape_means = one.len;
+}
+
+static size_t
+place_of(places *p, size_t plain)
+{
+	if (plain <= p->plain_at)
+		return p->text_at;
+	while (p->plain_at + (p->escape - p->text_at) < plain)
+	{
+		/* After the escape; a place inside of it is at its end. */
+		p->plain_at += p->escape - p->text_at + p->escape_means;
+		p->text_at = p->escape + p->escape_length;
+		find_escape(p);
+		if (p->plain_at >= plain)
+			return p->text_at;
+	}
+	p->text_at += plain - p->plain_at;
+	p->plain_at = plain;
+	return p->text_at;
+}
+
+/* ---- texts ---- */
+
+/*
+ * Masks in a text what is found in `plain`, which is the text or what its escapes stand for; `cut`: and its
+ * end.  *out is the text itself when nothing was found.  False: see failure.
+ */
+static bool
+mask_found(masking *m, ls_str text, ls_str plain, bool cut, ls_str *out)
+{
+	places places = {.text = text, .escape = text.len};
+	size_t from = 0;
+	size_t masked = 0; /* of `plain` */
+	size_t copied = 0; /* of the text */
 	bool any = false;
 	ls_buf buf;
 	size_t begin;
@@ -79,9 +228,13 @@ mask_text(masking *m, ls_str text, ls_str *out)
 	int found;
 
 	*out = text;
-	while (from <= text.len && (found = find_next(m, text, from, &begin, &end)) != 0)
+	if (plain.data != text.data)
+		find_escape(&places);
+	while (from <= plain.len && (found = find_next(m, plain, from, &begin, &end)) != 0)
 	{
-		if (found < 0 || begin < copied)
+		size_t at;
+
+		if (found < 0 || begin < masked)
 		{
 			if (m->failure == NULL)
 				m->failure = "the regular expression matches backwards";
@@ -91,22 +244,37 @@ mask_text(masking *m, ls_str text, ls_str *out)
 		{
 			/* An empty match masks nothing. */
 			from = begin + 1;
-			while (from < text.len && ((unsigned char) text.data[from] & 0xC0) == 0x80)
+			while (from < plain.len && ((unsigned char) plain.data[from] & 0xC0) == 0x80)
 				from++;
 			continue;
 		}
 		if (!any)
 			ls_buf_init(&buf, m->run->arena);
 		any = true;
-		ls_buf_append(&buf, text.data + copied, begin - copied);
-		if (!append_replacement(m, ls_str_make(text.data + begin, end - begin), &buf))
+		at = place_of(&places, begin);
+		ls_buf_append(&buf, text.data + copied, at - copied);
+		if (!append_replacement(m, ls_str_make(plain.data + begin, end - begin), &buf))
 			return false;
-		from = copied = end;
+		from = masked = end;
+		copied = place_of(&places, end);
 		if (buf.len > 2 * (size_t) m->run->limits.event_bytes || ls_pipeline_late(m->run))
 		{
 			m->failure = "out of time or memory";
 			return false;
 		}
+	}
+	if (cut && copied < text.len)
+	{
+		size_t rest =
+			text.len > CUT_END ? ls_utf8_prefix_bytes(text.data, text.len, text.len - CUT_END) : 0;
+
+		if (!any)
+			ls_buf_init(&buf, m->run->arena);
+		any = true;
+		if (rest > copied)
+			ls_buf_append(&buf, text.data + copied, rest - copied);
+		ls_buf_str(&buf, m->p->replacement);
+		copied = text.len;
 	}
 	if (!any)
 		return true;
@@ -118,6 +286,41 @@ mask_text(masking *m, ls_str text, ls_str *out)
 	}
 	*out = buf.len > 0 ? ls_str_make(buf.data, buf.len) : LS_STR("");
 	return true;
+}
+
+/* Masks a text; *out is the text itself when nothing was found.  False: see failure. */
+static bool
+mask_text(masking *m, ls_str text, ls_str *out)
+{
+	ls_str plain;
+
+	*out = text;
+	if (!unescape(m, text, &plain))
+		return false;
+	if (plain.data != text.data && !mask_found(m, text, plain, false, out))
+		return false;
+	/* As it is too: there an escape may end what comes before, which its character does not. */
+	return mask_found(m, *out, *out, false, out);
+}
+
+/* Was something of the event cut before this mask?  Then what has the largest length allowed was. */
+static bool
+has_cuts(const masking *m)
+{
+	return (m->run->event.has & 1u << LS_FIELD_TRUNCATED) != 0 || m->run->cuts.len > 0;
+}
+
+/* The same of a text that is not inside another one; of one that was cut nobody knows what stood at its end. */
+static bool
+mask_whole(masking *m, ls_str text, bool cut, ls_str *out)
+{
+	*out = text;
+	if (cut && m->p->regex != NULL)
+	{
+		m->failure = "the text was cut before the mask";
+		return false;
+	}
+	return mask_text(m, text, out) && (!cut || mask_found(m, *out, *out, true, out));
 }
 
 /* ---- inside JSON ---- */
@@ -234,6 +437,7 @@ mask_attribute(masking *m, ls_attribute *a, bool closed)
 	ls_str masked = a->text;
 	char digits[24];
 	ls_buf json;
+	bool cut;
 	int n;
 
 	if (closed)
@@ -241,6 +445,7 @@ mask_attribute(masking *m, ls_attribute *a, bool closed)
 		replace_attribute(m, a);
 		return;
 	}
+	cut = a->text.len + 4 > m->run->limits.value_bytes && has_cuts(m);
 	switch (a->kind)
 	{
 		case LS_KIND_BOOLEAN:
@@ -268,7 +473,7 @@ mask_attribute(masking *m, ls_attribute *a, bool closed)
 			}
 			break;
 		default:
-			if (!mask_text(m, a->text, &masked))
+			if (!mask_whole(m, a->text, cut, &masked))
 				replace_attribute(m, a);
 			else if (masked.data != a->text.data)
 			{
@@ -297,10 +502,12 @@ mask_field(masking *m, ls_field field, bool closed)
 	size_t limit =
 		field == LS_FIELD_EVENT ? m->run->limits.body_field_bytes : m->run->limits.value_bytes;
 	ls_str masked;
+	bool cut;
 
 	if ((event->has & 1u << field) == 0)
 		return;
-	if (closed || !mask_text(m, event->field[field], &masked))
+	cut = event->field[field].len + 4 > limit && has_cuts(m);
+	if (closed || !mask_whole(m, event->field[field], cut, &masked))
 		masked = m->p->replacement;
 	if (masked.len == 0)
 		masked = LS_STR("***"); /* no field is empty */
@@ -321,8 +528,11 @@ static void
 mask_name(masking *m, ls_attribute *a, bool closed)
 {
 	ls_str masked = a->key;
+	size_t limit = m->run->limits.key_chars;
+	bool cut =
+		a->key.len >= limit && has_cuts(m) && ls_utf8_length(a->key.data, a->key.len) >= limit;
 
-	if (closed || !mask_text(m, a->key, &masked))
+	if (closed || !mask_whole(m, a->key, cut, &masked))
 		masked = m->p->replacement;
 	if (masked.data == a->key.data)
 		return;
@@ -344,7 +554,8 @@ mask_cut_names(masking *m, ls_str names, bool closed)
 	static const char *const fields[] = {"event",   "level",    "source",  "service", "severity",
 										 "traceId", "trace_id", "message", "spanId",  "span_id"};
 	ls_str prefix = LS_STR("attributes.");
-	bool found = closed;
+	/* A name of the largest length was cut itself. */
+	bool found = closed || names.len >= prefix.len + m->run->limits.key_chars;
 	ls_str masked = names;
 	ls_buf kept;
 

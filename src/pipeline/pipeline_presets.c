@@ -211,11 +211,51 @@ luhn(const char *digits, size_t n)
 	return sum % 10 == 0;
 }
 
-/* The length of one separator of groups; 0: none is here. */
+/* ---- groups of digits ---- */
+
+#define MOST_SEPARATORS 3 /* between two groups: a comma with blanks */
+
+/*
+ * The length of a hyphen, a blank or a sign without width beyond ASCII; 0: it is another character.  Only
+ * called at the first byte of one.
+ */
 static size_t
-separator_length(ls_str text, size_t i)
+unicode_separator_length(ls_str text, size_t i)
 {
-	switch (text.data[i])
+	unsigned char second = (unsigned char) at(text, i + 1);
+	unsigned char third = (unsigned char) at(text, i + 2);
+
+	switch ((unsigned char) text.data[i])
+	{
+		case 0xc2: /* the blank that does not break, the hyphen that shows at the end of a line only */
+			return second == 0xa0 || second == 0xad ? 2 : 0;
+		case 0xe1:
+			return second == 0x9a && third == 0x80 ? 3 : 0; /* Ogham */
+		case 0xe2:
+			if (second == 0x80) /* blanks, signs without width, hyphens, dashes */
+				return (third >= 0x80 && third <= 0x95) || (third >= 0xa8 && third <= 0xaf) ? 3 : 0;
+			if (second == 0x81) /* a blank, the joiner of words, a bullet */
+				return third == 0x83 || (third >= 0x9f && third <= 0xa4) ? 3 : 0;
+			return second == 0x88 && third == 0x92 ? 3 : 0; /* minus */
+		case 0xe3:
+			return second == 0x80 && third == 0x80 ? 3 : 0; /* the blank as wide as an ideograph */
+		case 0xef:
+			if (second == 0xb9) /* small dash, small hyphen */
+				return third == 0x98 || third == 0xa3 ? 3 : 0;
+			return (second == 0xbb && third == 0xbf) || (second == 0xbc && third == 0x8d) ? 3 : 0;
+		default:
+			return 0;
+	}
+}
+
+/* The length of one separator; 0: none is here.  *usual: people write card numbers with it. */
+static size_t
+separator_length(ls_str text, size_t i, bool *usual)
+{
+	unsigned char c = (unsigned char) text.data[i];
+
+	*usual = true;
+	switch (c)
 	{
 		case ' ':
 		case '-':
@@ -223,21 +263,51 @@ separator_length(ls_str text, size_t i)
 		case '+':
 		case '\t':
 			return 1;
-		case '\xc2':
-			return at(text, i + 1) == '\xa0' ? 2 : 0; /* that does not break */
+		case '_':
+		case ',':
+		case '/':
+			*usual = false;
+			return 1;
 		case '%':
 			return is_at(text, i, "%20", 3) ? 3 : 0;
 		default:
-			return 0;
+			return c < 0x80 ? 0 : unicode_separator_length(text, i);
 	}
 }
 
-/* The end of the longest card number that begins here, at a group of digits; 0: none does. */
+/* The length of what separates a group from the next one; 0: another text, or the end. */
+static size_t
+separators_length(ls_str text, size_t from, bool *usual)
+{
+	size_t i = from;
+	size_t length;
+	bool one_is;
+
+	*usual = true;
+	for (int n = 0; n < MOST_SEPARATORS && i < text.len; n++)
+	{
+		length = separator_length(text, i, &one_is);
+		if (length == 0)
+			break;
+		*usual = one_is && n == 0;
+		i += length;
+	}
+	return i - from;
+}
+
+/*
+ * The end of the longest card number that begins here, at a group of digits; 0: none does.  Lists of
+ * numbers and paths have commas, slashes and double blanks too: with those, the groups must be of the
+ * lengths that cards have.
+ */
 static size_t
 card_end(ls_str text, size_t from)
 {
 	char digits[CARD_MOST];
 	size_t n = 0;
+	size_t group = 0; /* digits of this one */
+	bool usual = true;
+	bool like_cards = true; /* the groups before: 4 digits, then 4 to 6 each */
 	size_t end = 0;
 
 	/* A time in milliseconds begins with 1. */
@@ -245,20 +315,27 @@ card_end(ls_str text, size_t from)
 		return 0;
 	for (size_t i = from, length; i < text.len; i += length)
 	{
+		bool usual_one;
+
 		length = 1;
 		if (is_digit(text.data[i]))
 		{
 			if (n == CARD_MOST)
 				return end;
 			digits[n++] = text.data[i];
-			if (n >= CARD_LEAST && !is_digit(at(text, i + 1)) && luhn(digits, n))
+			group++;
+			if (n >= CARD_LEAST && !is_digit(at(text, i + 1)) &&
+				(usual || (like_cards && group <= 6)) && luhn(digits, n))
 				end = i + 1;
 		}
 		else
 		{
-			length = separator_length(text, i);
+			length = separators_length(text, i, &usual_one);
 			if (length == 0 || !is_digit(at(text, i + length)))
 				break;
+			like_cards = like_cards && group >= 4 && group <= (n == group ? 4 : 6);
+			usual = usual && usual_one;
+			group = 0;
 		}
 	}
 	return end;
@@ -496,23 +573,33 @@ iban_end(ls_str text, size_t from)
 	size_t length = iban_length(text.data[from], text.data[from + 1]);
 	unsigned rest = 0;
 	size_t n = 0;
+	bool usual;
 
 	for (size_t i = from; length > 0 && i < text.len; i++)
 	{
 		char c = text.data[i];
 
-		if ((c == ' ' || c == '-') && is_alnum(at(text, i + 1)))
-			continue;
 		if (!is_alnum(c))
-			return 0;
+		{
+			size_t separators = separators_length(text, i, &usual);
+
+			if (separators == 0 || !is_alnum(at(text, i + separators)))
+				return 0;
+			i += separators - 1;
+			continue;
+		}
 		if (++n > 4)
 			rest = add_mod97(rest, c);
 		if (n < length)
 			continue;
 		for (size_t k = from, first = 0; first < 4; k++)
 		{
-			if (text.data[k] == ' ' || text.data[k] == '-')
+			/* Of %20 and characters beyond ASCII nothing is a letter or a digit there. */
+			if (!is_alnum(text.data[k]))
+			{
+				k += separators_length(text, k, &usual) - 1;
 				continue;
+			}
 			rest = add_mod97(rest, text.data[k]);
 			first++;
 		}

@@ -439,6 +439,7 @@ ls_pipeline_run_event(ls_pipeline_run *run, const ls_event *event, const ls_even
 	run->changed = false;
 	run->cut = false;
 	ls_buf_init(&run->cuts, run->arena);
+	ls_buf_init(&run->unescaped, run->arena);
 	take_event(run, event);
 	program->regexes.late = late;
 	program->regexes.context = run;

@@ -574,7 +574,9 @@ outcome_of(const ls_transfer *t, CURLcode code, long status)
 		return LS_CURL_TOO_LARGE;
 	if (t->cut)
 		return LS_CURL_OK;
-	if (t->forbidden && !t->opened)
+	/* Whoever chose the name is not to learn whether it is one of our network: as if it were none. */
+	if (t->may_connect != NULL && !t->opened &&
+		(t->forbidden || code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_OPERATION_TIMEDOUT))
 		return LS_CURL_FORBIDDEN;
 	switch (code)
 	{
@@ -621,7 +623,7 @@ conclude(ls_transfer *t, CURLcode code)
 	{
 		strlcpy(reply->reason,
 				t->too_large                          ? "the reply is too large"
-				: reply->outcome == LS_CURL_FORBIDDEN ? "this address may not be called"
+				: reply->outcome == LS_CURL_FORBIDDEN ? "no address that may be called"
 				: t->error[0] != '\0'                 ? t->error
 													  : curl_easy_strerror(code),
 				sizeof(reply->reason));

@@ -56,6 +56,7 @@ typedef struct ls_curl_request
 	/*
 	 * May it connect to this address, which the name has now?  Asked before each connection is
 	 * made, and none is kept for others.  NULL: yes.  It must neither palloc nor raise errors.
+	 * With it a name that is not known has the same outcome as one that may not be called: FORBIDDEN.
 	 */
 	bool (*may_connect)(void *context, const ls_address *address);
 
@@ -81,8 +82,8 @@ typedef enum ls_curl_outcome
 	LS_CURL_TLS,         /* handshake or certificate */
 	LS_CURL_TOO_LARGE,   /* more than reply_limit, or 64 kB of headers */
 	LS_CURL_REFUSED,     /* SMTP: the server said no (login, sender, recipient, mail) */
-	LS_CURL_FORBIDDEN,   /* may_connect said no to each address */
-	LS_CURL_INVALID      /* not a URL, another protocol, a control character, out of memory */
+	LS_CURL_FORBIDDEN, /* may_connect said no to each address, or there was none to ask it about */
+	LS_CURL_INVALID    /* not a URL, another protocol, a control character, out of memory */
 } ls_curl_outcome;
 
 typedef struct ls_curl_reply

@@ -52,7 +52,7 @@ typedef struct turn
 	uint64 end;
 } turn;
 
-/* A rule whose tick failed, and is left alone for a moment. */
+/* A rule whose tick failed, or that another worker has: it is left alone for a moment. */
 typedef struct put_off
 {
 	pg_uuid_t rule; /* key */
@@ -392,12 +392,26 @@ next_rule(due_rule *rule)
 }
 
 static void
-put_off_rule(const pg_uuid_t *rule)
+put_off_rule(const pg_uuid_t *rule, int ms)
 {
+	TimestampTz now = GetCurrentTimestamp();
+	put_off *p;
 	bool found;
-	put_off *p = hash_search(put_offs, rule, HASH_ENTER, &found);
 
-	p->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_WAIT);
+	if (hash_get_num_entries(put_offs) >= MOST_DUE)
+	{
+		HASH_SEQ_STATUS all;
+
+		/* Such as those of rules that have been deleted. */
+		hash_seq_init(&all, put_offs);
+		while ((p = hash_seq_search(&all)) != NULL)
+		{
+			if (p->until <= now)
+				hash_search(put_offs, &p->rule, HASH_REMOVE, NULL);
+		}
+	}
+	p = hash_search(put_offs, rule, HASH_ENTER, &found);
+	p->until = TimestampTzPlusMilliseconds(now, ms);
 }
 
 /* Is it an error of the moment: who holds rows lets them go, and the same tick can be done then? */
@@ -434,9 +448,17 @@ evaluate_rule(const due_rule *rule)
 	tick t = {.rule = rule};
 	ls_caught caught;
 
-	if (!ls_transaction(evaluate, &t, &caught) &&
-		(is_passing(caught.sqlstate) || !give_up(&t, &caught)))
-		put_off_rule(&rule->rule);
+	if (!ls_transaction(evaluate, &t, &caught))
+	{
+		if (is_passing(caught.sqlstate) || !give_up(&t, &caught))
+			put_off_rule(&rule->rule, RETRY_WAIT);
+	}
+	else if (t.taken == NULL)
+	{
+		/* Another worker has it, and it stays due until that one commits. */
+		put_off_rule(&rule->rule, LOOK_AGAIN);
+		return;
+	}
 	end_turn(&rule->organization, start, (uint64) (GetCurrentTimestamp() - begun));
 }
 

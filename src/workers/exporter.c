@@ -161,7 +161,8 @@ record_failure(export_turn *turn, const ls_caught *caught)
 						? caught->message
 						: info->message;
 	turn->permanent = info->status >= 400 && info->status < 500 && info->status != 408 &&
-					  info->status != 429 && caught->id != LS_ERROR_INVALID_CURSOR;
+					  info->status != 429 && caught->id != LS_ERROR_INVALID_CURSOR &&
+					  caught->id != LS_ERROR_EXPORT_CHANGED;
 	if (!ls_transaction(fail, turn, &again))
 		complain(&again, "record what became of a scheduled export");
 }

@@ -20,7 +20,7 @@ PG_FUNCTION_INFO_V1(logsvc_rule_rows);
 
 #define QUERY_MEMORY ((size_t) 8 * 1024 * 1024)
 
-/* Bytes of a rule's rows: a thousand groups, with names of any length. */
+/* Bytes of a rule's rows: those of a thousand groups, unless their names are very long. */
 #define MAX_ROWS_LENGTH (8 * 1024 * 1024)
 
 /* NULL: it cannot be parsed. */
@@ -157,7 +157,8 @@ take_row(void *context, const ls_position *position, char **texts)
 {
 	rows *r = context;
 
-	if (r->n == r->most)
+	/* Those that come first are nearest to firing; a sender's long names take no place from them. */
+	if (r->n == r->most || r->out->len > MAX_ROWS_LENGTH)
 	{
 		r->more = true;
 		return false;
@@ -170,7 +171,7 @@ take_row(void *context, const ls_position *position, char **texts)
 		appendStringInfoString(r->out, texts[c] == NULL ? "null" : texts[c]);
 	}
 	appendStringInfoChar(r->out, ']');
-	if (r->out->len > MAX_ROWS_LENGTH)
+	if (r->out->len > 2 * MAX_ROWS_LENGTH)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 	return true;
 }
@@ -186,7 +187,7 @@ iso_time(TimestampTz time)
 
 /*
  * rule_rows(q text, earliest timestamptz, latest timestamptz, most int) returns jsonb: {rows, more} of a
- * query that makes a table.  Without warnings and counts, which nobody would see.
+ * query that makes a table; more: there are more than so many rows, or than 8 MB of them.  Without warnings and counts, which nobody would see.
  */
 Datum
 logsvc_rule_rows(PG_FUNCTION_ARGS)

@@ -1,27 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * dashboard_query.c
- *	  Queries of panels: their variables, the range that they share, the time that each may take.
+ *	  Queries of panels: their variables, the range that they share, their searches.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/server/server.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "storage/latch.h"
 #include "storage/lock.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
-#include "utils/resowner.h"
-#include "utils/timeout.h"
 #include "utils/uuid.h"
 
 #include "src/query/bind.h"
 #include "src/query/query.h"
+#include "src/workspace/workspace.h"
 
 PG_FUNCTION_INFO_V1(logsvc_bind_query);
 PG_FUNCTION_INFO_V1(logsvc_resolve_range);
@@ -137,43 +134,23 @@ logsvc_resolve_range(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(construct_array(times, 2, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-/* ---- time ---- */
-
-/*
- * A statement has one time limit, and a load of a dashboard is one statement.  So that a slow panel
- * does not take the time of the others, each has a timer of its own, which cancels as a statement's
- * timer does; the caller catches the error and asks whose it was.
- */
-static TimeoutId slice_timer = MAX_TIMEOUTS;
-static volatile sig_atomic_t slice_over = false;
-
-static void
-on_slice_over(void)
-{
-	slice_over = true;
-	InterruptPending = true;
-	QueryCancelPending = true;
-	SetLatch(MyLatch);
-}
-
-static void
-begin_slice(int ms)
-{
-	if (slice_timer == MAX_TIMEOUTS)
-		slice_timer = RegisterTimeout(USER_TIMEOUT, on_slice_over);
-	slice_over = false;
-	enable_timeout_after(slice_timer, Max(ms, 1));
-}
-
 /* ---- one search ---- */
 
-/* The answer of search_json, in the current memory context. */
-static text *
-search(FunctionCallInfo fcinfo, MemoryContext caller)
+typedef struct panel
+{
+	FunctionCallInfo fcinfo;
+	text *answer; /* of search_json */
+} panel;
+
+static void
+search(void *context)
 {
 	Oid types[] = {TEXTOID, TEXTOID, TEXTOID, INT4OID};
+	panel *p = context;
+	FunctionCallInfo fcinfo = p->fcinfo;
 	Datum values[] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2),
 					  PG_GETARG_DATUM(3)};
+	MemoryContext caller = CurrentMemoryContext;
 	bool isnull;
 	text *answer;
 
@@ -186,9 +163,8 @@ search(FunctionCallInfo fcinfo, MemoryContext caller)
 	answer =
 		DatumGetTextPP(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 	MemoryContextSwitchTo(caller);
-	answer = cstring_to_text_with_len(VARDATA_ANY(answer), (int) VARSIZE_ANY_EXHDR(answer));
+	p->answer = cstring_to_text_with_len(VARDATA_ANY(answer), (int) VARSIZE_ANY_EXHDR(answer));
 	SPI_finish();
-	return answer;
 }
 
 /* {"error": {"code": ..., "message": ..., "details": [...]}} */
@@ -236,39 +212,12 @@ describe_error(ls_caught *caught, bool late)
 Datum
 logsvc_run_panel(PG_FUNCTION_ARGS)
 {
-	MemoryContext caller = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
+	panel p = {.fcinfo = fcinfo};
 	ls_caught caught;
-	text *volatile result = NULL;
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(caller);
-	PG_TRY();
-	{
-		begin_slice(PG_GETARG_INT32(4));
-		result = search(fcinfo, caller);
-		disable_timeout(slice_timer, false);
-		CHECK_FOR_INTERRUPTS();
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(caller);
-		CurrentResourceOwner = owner;
-	}
-	PG_CATCH();
-	{
-		disable_timeout(slice_timer, false);
-		ls_catch_error(caller, &caught);
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(caller);
-		CurrentResourceOwner = owner;
-		/* The timer may have come after another error. */
-		if (slice_over)
-			QueryCancelPending = false;
-		if (caught.sqlstate == ERRCODE_QUERY_CANCELED && !slice_over)
-			ereport(ERROR, errcode(ERRCODE_QUERY_CANCELED), errmsg("the load was cancelled"));
-		result = describe_error(&caught, caught.sqlstate == ERRCODE_QUERY_CANCELED);
-	}
-	PG_END_TRY();
-	PG_RETURN_TEXT_P(result);
+	if (ls_run_slice(search, &p, PG_GETARG_INT32(4), &caught))
+		PG_RETURN_TEXT_P(p.answer);
+	PG_RETURN_TEXT_P(describe_error(&caught, caught.sqlstate == ERRCODE_QUERY_CANCELED));
 }
 
 /* ---- loads for viewers of a link ---- */

@@ -13,6 +13,7 @@
 
 #include "src/ipc/ipc.h"
 #include "src/query/query.h"
+#include "src/scan/scan.h"
 #include "src/workspace/cron.h"
 
 PG_FUNCTION_INFO_V1(logsvc_cron_shortest_gap);

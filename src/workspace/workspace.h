@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * workspace.h
- *	  What workers run for resources of the workspace.
+ *	  What workers run for resources of the workspace, and what its files share.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,5 +16,13 @@
  * it should be called again; 0: something else may be due already.  Raises no error.
  */
 extern long ls_health_step(void);
+
+/*
+ * Runs work(context), which must not leave an SPI connection open, in a subtransaction that may take so
+ * many milliseconds.  False when it was late, and then caught->sqlstate is ERRCODE_QUERY_CANCELED, or
+ * raised another error; what it did is rolled back.  With caught NULL other errors are raised, and so are
+ * cancellations by others in any case.  Slices are not nested.
+ */
+extern bool ls_run_slice(void (*work)(void *context), void *context, int ms, ls_caught *caught);
 
 #endif /* LS_WORKSPACE_H */

@@ -16,6 +16,9 @@ my $json = JSON::PP->new->allow_nonref;
 my ($chromium) = grep { -x } map { ("$_/chromium", "$_/chromium-browser", "$_/google-chrome") }
   split /:/, $ENV{PATH};
 
+# The browser.
+sub chromium { return $chromium; }
+
 # What is missing to run them; nothing when all is there.
 sub missing
 {

@@ -216,10 +216,13 @@ sub wait_ready
 	my ($self, $timeout) = @_;
 	my $answer;
 	return if wait_until(sub {
+		# After a crash the gateway of before may still answer; sessions begin when it is gone.
+		$self->sql('SELECT true');
 		$answer = $self->http(GET => '/readyz', timeout => 5);
 		$answer->{status} == 200;
 	}, $timeout // 30);
-	die "logsvc did not become ready: $answer->{status} $answer->{content}\n";
+	die 'logsvc did not become ready: ',
+	  $answer ? "$answer->{status} $answer->{content}" : 'no session', "\n";
 }
 
 # What the server has logged since $from (a value of log_position).

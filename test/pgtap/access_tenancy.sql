@@ -1,5 +1,5 @@
 -- Organizations, users, members, tokens, keys, indexes: as the operator.
-SELECT plan(98);
+SELECT plan(109);
 
 -- ---- organizations ----
 
@@ -173,5 +173,14 @@ SELECT throws_ok($$SELECT logsvc.create_index('x', 91)$$, 'LS203', NULL, 'more t
 SELECT isnt(logsvc.act_as('free'), NULL, 'acting for another');
 SELECT throws_ok($$SELECT logsvc.create_index('web')$$, 'LS203', 'the plan allows 1 indexes',
 	'a free organization has main only');
+
+-- ---- time zones ----
+
+SELECT lives_ok($$SELECT logsvc_internal.check_timezone(n.name) FROM pg_timezone_names n WHERE n.name ~ '^[A-Za-z_/-]+/'
+	AND n.name !~ '[0-9]'$$, 'places are time zones');
+SELECT lives_ok(format('SELECT logsvc_internal.check_timezone(%L)', name), name || ' is one')
+FROM unnest('{UTC,europe/berlin,CET,Etc/GMT+5}'::text[]) AS name;
+SELECT throws_ok(format('SELECT logsvc_internal.check_timezone(%L)', name), 'LS001', NULL, coalesce(name, 'NULL') || ' is none')
+FROM unnest('{Europe/Nowhere,Mars/X5,CEST,CET+1,../UTC,NULL}'::text[]) AS name;
 
 SELECT * FROM finish();

@@ -221,7 +221,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 SELECT is_empty($$
 	SELECT p.oid::regprocedure FROM pg_proc p
 	WHERE p.prosecdef AND p.proowner = 'logsvc_reader'::regrole
-		AND p.proname NOT IN ('search_json', 'query_logs_json', 'search', 'search_rows', 'search_rows_json', 'query_logs', 'events',
+		AND p.proname NOT IN ('search_json', 'search_sample', 'query_logs_json', 'search', 'search_rows', 'search_rows_json', 'query_logs', 'events',
 			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail', 'export', 'export_piece',
 			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template', 'help', 'query_columns', 'rule_rows')$$, 'those that run as a tenant');
 

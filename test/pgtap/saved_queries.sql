@@ -57,7 +57,7 @@ SELECT is(pg_temp.wrong('{"name": "a", "q": "*", "folder": 1}'),
 SELECT is(pg_temp.wrong('{"name": "a", "q": "*", "visibility": "all"}'),
 	'visibility invalid: must be "private" or "org"', 'choices');
 SELECT is(pg_temp.wrong('{"name": "a", "q": "*", "qq": 1, "defaultRange": {"since": 1}}'),
-	E'qq unknown: this member is not known here\ndefaultRange.since unknown: this member is not known here\n'
+	E'qq unknown: this member is not known here: it has name, q, description, folder, visibility, defaultRange\ndefaultRange.since unknown: this member is not known here: it has earliest, latest\n'
 	'defaultRange.earliest required: is required', 'names that are not known, with their path');
 SELECT matches(pg_temp.wrong('{"name": "a", "q": "level=error | stat count"}'),
 	'^q invalid: is not a valid query: .*\(line 1, column 15\)', 'a query that cannot be parsed');

@@ -1,5 +1,5 @@
 -- Searching: a condition that part_scan looks up gives the rows for which it is true.
-SELECT plan(12);
+SELECT plan(19);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -20,6 +20,15 @@ SELECT is((logsvc.ingest((SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
 
 CREATE FUNCTION pg_temp.rows(stages text) RETURNS text LANGUAGE sql AS $$
 	SELECT (r #> '{data,rows}')::text || (r #>> '{meta,truncated}') FROM logsvc.search('* | ' || stages, "limit" => 10000) r $$;
+CREATE FUNCTION pg_temp.refused(q logsvc_internal.queue, program bytea, field text) RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM logsvc_internal.group_parts(q.id, q.header, q.body, NULL, NULL, '2000-01-01', '3000-01-01', ARRAY[field],
+		NULL, NULL, NULL, program);
+	RETURN 'accepted';
+EXCEPTION WHEN invalid_parameter_value THEN
+	RETURN SQLERRM;
+END $$;
 CREATE FUNCTION pg_temp.sql(stages text) RETURNS text LANGUAGE sql
 	AS $$ SELECT logsvc.explain_query('* | ' || stages) $$;
 
@@ -45,6 +54,40 @@ SELECT is_empty($$ SELECT c FROM unnest(pg_temp.conditions()) c
 SELECT is_empty($$ SELECT c FROM unnest(pg_temp.conditions()) c
 	WHERE pg_temp.rows('where ' || c || ' | where n > 20 | stats count, sum(n) by source') IS DISTINCT FROM
 		pg_temp.rows('eval z = 1 | where ' || c || ' | where n > 20 | stats count, sum(n) by source') $$, '... before a table, too');
+
+SELECT is_empty($$ SELECT c FROM unnest(pg_temp.conditions()) c
+	WHERE pg_temp.rows('eval z = 1 | where ' || c || ' | stats count, sum(n) by source') IS DISTINCT FROM
+		pg_temp.rows('head 10000000 | where ' || c || ' | stats count, sum(n) by source') $$,
+			'... inside parts and in the statement');
+
+-- Stages before a table run inside parts; after head they run in the statement.
+CREATE FUNCTION pg_temp.stages() RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT unnest(ARRAY['stats count, dc(len(event)), p50(len(event)), max(n * 1.5), sum(v + 1) by level',
+		'eval a = v, b = concat(source, "-", level) | stats count, min(a), max(b), first(b), last(a) by a, b',
+		'where n % 7 = 3 | rename v as w, n as v | stats count, sum(v), dc(w) by w',
+		'eval n = n / 4 | where n > 20 AND NOT v = 5 | fields n, source | stats count, avg(n), dc(v) by source, v',
+		'fields - v | stats count by v, service', 'fields v, n | eval o = n | stats max(o) by v, level',
+		'eval t = strftime(timestamp, "%Y"), o = 5 | top 3 t, service by o',
+		'bin span=50 n | rare 20 n', 'eval k = if(v > 0, "up", v) | timechart span=1h limit=2 count, p90(n + 0.25) by k',
+		'eval x = coalesce(v, o.v, "none") | where x != "none" OR len(service) = 4 | top 50 x',
+		'where mvcount(split(event, " ")) = 4 | eval y = round(n * 1.005, 1) | stats sum(y), values(y)',
+		'eval o = n | stats count by o.v', 'eval z = null | stats count, count(z) by z',
+		'where v MATCHES "^[5x]" | stats count by v', 'stats p50(-n), dc(tonumber(v)), sum(round(v, 1)) by o.v']) $$;
+SELECT is_empty($$ SELECT s FROM pg_temp.stages() s WHERE pg_temp.rows(s) IS DISTINCT FROM
+	pg_temp.rows('head 10000000 | ' || s) $$, 'stages give the same inside parts and in the statement');
+SELECT alike(pg_temp.sql('where len(event) > 5 | eval x = n * 2 | stats p50(len(event)) by x'),
+	'%' || E'\n-- inside parts: where | eval | stats\n%', 'explain says which run inside parts');
+SELECT doesnt_match(pg_temp.sql('where len(event) > 5 | eval x = n * 2 | stats p50(len(event)) by x'),
+	'value_(eval|test)', '... and none of them is in the statement');
+SELECT unalike(pg_temp.sql('head 5 | where len(event) > 5 | stats count'), '%-- inside parts%',
+	'a stage that the engine does not know keeps all in the statement');
+-- The bytes of a program may come from anyone.
+SELECT is_empty($$ SELECT p FROM unnest(ARRAY['\x', '\x02', '\x0100', '\x010001012e0100ff',
+	'\x010000010005', '\x01000001001613020200', '\x010000ffffffff0f']::bytea[]) p, logsvc_internal.queue q
+	WHERE pg_temp.refused(q, p, '=0') NOT LIKE 'the program of a scan %' $$, 'bytes that are no program are refused');
+SELECT is_empty($$ SELECT f FROM unnest('{=0,=1,=99999}'::text[]) f, logsvc_internal.queue q
+	WHERE pg_temp.refused(q, NULL, f) <> 'the program of a scan has no value ' || substr(f, 2) $$,
+	'so are values that it does not make');
 
 SELECT unalike(pg_temp.sql('where level = "error" AND NOT v IN (5, "x") | stats count by source'),
 	'%value_test%',

@@ -1,5 +1,5 @@
 -- The status of the service: uptime, incidents, maintenance, the page.
-SELECT plan(48);
+SELECT plan(51);
 
 -- Minutes after the time below, which is long past: the clock has no part in this.
 CREATE FUNCTION pg_temp.t(minutes int) RETURNS timestamptz LANGUAGE sql AS $$
@@ -99,6 +99,12 @@ WHERE o.id = s.organization_id AND o.slug <> 'rules-a';
 SELECT is(pg_temp.late('{rules-a}'), '{alerts}', 'nothing is evaluated');
 UPDATE logsvc_internal.alert_rule_state SET evaluated_at = now();
 SELECT is(pg_temp.late('{rules-a}'), '{}', 'slow rules of the only organization that has some');
+
+INSERT INTO logsvc_internal.outbox (template, recipient, subject, created_at)
+VALUES ('verify', 'late@acme.example', 's', now() - interval '1 hour');
+SELECT ok('mail' = ANY (logsvc_internal.late_components(true)), 'a mail that nobody has tried to send');
+SELECT ok('mail' <> ALL (logsvc_internal.late_components(false)), 'is not late without a mail server');
+SELECT ok('mail' <> ALL (logsvc_internal.late_components()), 'as there is none here');
 
 -- ---- operators ----
 

@@ -31,7 +31,8 @@ while ($definitions
 }
 is($read, scalar(() = $definitions =~ /^LS_ROUTE\(/gm), 'every route is read');
 
-# Who may use a route: kinds of credentials, roles, API keys, scope of a token.
+# Who may use a route: kinds of credentials, roles, API keys, scopes of a token: that of the route,
+# and one that its function asks for before it looks at the request.
 #	kinds	T personal access token, S session in an organization, U session
 #	roles	O owner, A admin, M member, V viewer; - whoever is a member
 #	keys	I ingest-only, R read-only, F full-access; t test keys of these too, f only the
@@ -186,9 +187,9 @@ POST   /api/v1/dashboards/{id}/data         TS OAMV F  dashboards:read
 GET    /api/v1/dashboards/{id}/export       TS OAMV F  dashboards:read
 POST   /api/v1/dashboards/{id}/share        TS OAM  F  dashboards:write
 GET    /api/v1/scheduled-exports            TS OA   Ff logs:export
-POST   /api/v1/scheduled-exports            TS OA   F  logs:export
+POST   /api/v1/scheduled-exports            TS OA   F  logs:export,logs:read
 GET    /api/v1/scheduled-exports/{id}       TS OA   Ff logs:export
-PATCH  /api/v1/scheduled-exports/{id}       TS OA   F  logs:export
+PATCH  /api/v1/scheduled-exports/{id}       TS OA   F  logs:export,logs:read
 DELETE /api/v1/scheduled-exports/{id}       TS OA   Ff logs:export
 POST   /api/v1/scheduled-exports/{id}/run   TS OA   Ff logs:export
 GET    /api/v1/scheduled-exports/{id}/runs  TS OA   Ff logs:export
@@ -397,8 +398,8 @@ sub expected
 		return 401 if $p->{dead};
 		return '403 IP_NOT_ALLOWED' if $p->{walled};
 		return '403 INSUFFICIENT_SCOPE' if $w->{kinds} !~ /T/;
-		return '403 INSUFFICIENT_SCOPE' if $w->{scope} ne ''
-			&& !grep { $_ eq $w->{scope} } @{ $p->{scopes} };
+		my %has = map { $_ => 1 } @{ $p->{scopes} };
+		return '403 INSUFFICIENT_SCOPE' if grep { !$has{$_} } split /,/, $w->{scope};
 	}
 	return '403 IP_NOT_ALLOWED' if $p->{walled};
 	return '403 FORBIDDEN' if $w->{roles} ne '' && ($role eq '' || index($w->{roles}, $role) < 0);

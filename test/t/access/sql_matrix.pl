@@ -48,7 +48,7 @@ create_own_token	person
 create_dashboard_from_template	OAM F dashboards:write,logs:read
 create_pipeline	OAM F pipelines:write
 create_saved_query	OAM F dashboards:write
-create_scheduled_export	OA F logs:export
+create_scheduled_export	OA F logs:export,logs:read
 create_service	OAM F dashboards:write
 create_token	person
 create_user	operator
@@ -64,7 +64,7 @@ delete_member	OA F members:write
 delete_organization	person
 delete_pipeline	OAM F pipelines:write
 delete_saved_query	OA F dashboards:write
-delete_scheduled_export	OA F logs:export
+delete_scheduled_export	OA F logs:export,logs:read
 delete_service	OA F dashboards:write
 delete_user	operator
 disable_alert_rule	OAM F alerts:write
@@ -91,7 +91,7 @@ get_member	OAMV F members:read
 get_organization	OAMV F *
 get_pipeline	OAMV F pipelines:read
 get_saved_query	OAMV RF dashboards:read
-get_scheduled_export	OA F logs:export
+get_scheduled_export	OA F logs:export,logs:read
 get_service	OAMV RF dashboards:read
 get_service_health	OAMV RF dashboards:read
 get_template	OAMV RFt logs:read
@@ -107,7 +107,7 @@ list_api_keys	OA F keys:write
 list_dashboards	OAMV F dashboards:read
 list_dead_letters	OAM F pipelines:write
 list_deletions	OA Ft logs:export
-list_export_runs	OA F logs:export
+list_export_runs	OA F logs:export,logs:read
 list_indexes	OAMV RFt logs:read
 list_invitations	OA F members:read
 list_kpis	OAMV RF dashboards:read
@@ -116,7 +116,7 @@ list_members	OAMV F members:read
 list_organizations	OAMV - *
 list_pipelines	OAMV F pipelines:read
 list_saved_queries	OAMV RF dashboards:read
-list_scheduled_exports	OA F logs:export
+list_scheduled_exports	OA F logs:export,logs:read
 list_services	OAMV RF dashboards:read
 list_templates	OAMV RFt logs:read
 list_tokens	person
@@ -138,7 +138,7 @@ revoke_invitation	OA F members:write
 revoke_token	OA - members:write
 roles	OAMV F members:read
 run_adhoc	OAM - evaluations:run
-run_scheduled_export	OA F logs:export
+run_scheduled_export	OA F logs:export,logs:read
 search	OAMV RFt logs:read
 search_field_values	OAMV RFt logs:read
 search_fields	OAMV RFt logs:read
@@ -162,7 +162,7 @@ update_member	OA F members:write,members:read,logs:read,dashboards:read,pipeline
 update_organization	OA F org:write
 update_pipeline	OAM F pipelines:write
 update_saved_query	OAM F dashboards:write
-update_scheduled_export	OA F logs:export
+update_scheduled_export	OA F logs:export,logs:read
 update_service	OAM F dashboards:write
 usage	OAMV RF logs:read
 usage_history	OAMV RF logs:read

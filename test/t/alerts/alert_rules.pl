@@ -84,6 +84,24 @@ foreach my $case (
 		is(($r->{details} // [])->[0]{path} =~ s/^groupBy\[.*/groupBy/r, $where, 'with its path');
 	}
 }
+
+# All that is wrong is said at once.
+sub wrong_paths { my ($body, @to) = @_; return join ' ', map { $_->{path} } @{ ask(POST => $to[0] // $path, '400 VALIDATION_ERROR', 'refused', json => $body)->{details} }; }
+is(wrong_paths({ name => 'x' }), 'condition query', 'a rule with a name only');
+is(wrong_paths(rule(condition => { kind => 'count' })), 'condition.op condition.threshold', 'members of a condition');
+is(wrong_paths(rule(query => '* | stat', schedule => { lookback => '5' }, labels => { 'a b' => 'x' }, condition => { kind => 'value', op => '>' },
+	notify => [ { kind => 'webhook', target => 'ftp://x' }, { kind => 'email', target => 'nobody@else.example' } ])),
+	'query', 'what the schema says comes first');
+is(wrong_paths(rule(query => 'index=nowhere', schedule => { lookback => '5' }, labels => { 'a b' => 'x' }, condition => { kind => 'value', op => '>' },
+	savedQueryId => $saved, notify => [ { kind => 'webhook', target => 'ftp://x' }, { kind => 'email', target => 'nobody@else.example' } ])),
+	'notify[0].target notify[1].target condition.column condition.threshold schedule.lookback labels query', 'then all the rest');
+is(ask(POST => $path, '400 VALIDATION_ERROR', 'a misspelt member', json => rule(serverity => 'info'))->{details}[0]{message},
+	'this member is not known here: did you mean severity?', 'gets the nearest name');
+is(wrong_paths({ rule => { query => '*' }, tests => [] }, "$path/test"), 'rule.condition', 'the rule of a test is inside of the body');
+is(wrong_paths({ rule => { query => '*', condition => { kind => 'count' } }, tests => [ { name => 'x' } ] }, "$path/test"),
+	'tests[0].expect', 'and tests are beside it');
+is($t->http(POST => $path, token => $org->{token}, json => [])->{json}{error} // '', 'expected a JSON object of at most 50,000 values on 24 levels, '
+	. 'with numbers that a double holds', 'no path: no colon');
 my $index_key = $t->sql_json("SELECT logsvc.create_token('acme', '$org->{email}', 'only alerts', '{alerts:write}')")->{token};
 is($t->http(POST => $path, token => $index_key, json => rule(query => 'index=nowhere'))->{status}, 201,
 	'who may not read events learns nothing of indexes');

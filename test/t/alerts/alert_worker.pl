@@ -116,6 +116,27 @@ is(evaluate($nothing), 'noData', 'nor a number');
 send_events($org->{ingest_key}, { event => 'nowhere', attributes => { ms => 2 } });
 is(evaluate($nothing), 'firing', 'one at last');
 
+# Sums that no double can hold are large all the same.
+send_events($org->{ingest_key}, map { { event => 'huge', attributes => { b => 1e308 } } } 1 .. 2);
+foreach my $q ('huge', 'huge | where true')
+{
+	my $sum = rule(query => "$q | stats sum(b) as s", condition => { kind => 'value', column => 's', op => '>', threshold => 1000 });
+	is(evaluate($sum), 'firing', "$q: a sum beyond all doubles");
+	ask(POST => "$rules/$sum/disable");
+}
+
+# ---- groups with long names ----
+
+send_events($org->{ingest_key}, map { my $n = $_; { event => 'long', attributes => { map { ($_ => "$n " . 'x' x 31990) } qw(a b c) } } } 1 .. 90);
+my $long = rule(query => 'long', groupBy => [qw(a b c)], %{ over(0) });
+is(evaluate($long), 'firing', 'groups with 8 MB of names do not end the rule');
+like(ask(GET => "$rules/$long")->{warning}, qr/8 MB/, 'which has a warning');
+my ($named) = alerts($long);
+cmp_ok(length $named->{search}{q}, '<', 16000, 'the search of an alert is not longer than a query may be');
+my $finds = $t->http(GET => $named->{search}{url}, token => $org->{token})->{json}{data}{rows};
+is(scalar @$finds, 1, 'and finds its event');
+ask(POST => "$rules/$long/disable");
+
 # ---- many groups ----
 
 send_events($org->{ingest_key}, map { { event => 'crowd', source => "s$_" } } 1 .. 1100);
@@ -318,7 +339,22 @@ ok(wait_until(sub { !grep { deliveries($_) eq '' } @many }, 60), 'twenty rules o
 is(join(' ', map { deliveries($_) } @many), join(' ', ('alert.firing') x 20), 'each tick once');
 $t->stop_at('alert_before_commit');
 due($many[0]);
-$t->wait_held('alert_before_commit');
+my $holder = $t->wait_held('alert_before_commit');
+# Hundredths of a second that a process has used.
+sub used
+{
+	my ($pid) = @_;
+	open my $in, '<', "/proc/$pid/stat" or return 0;
+	local $/;
+	my @fields = split ' ', <$in> =~ s/^.*\) //sr;
+	return $fields[11] + $fields[12];
+}
+my ($free) = grep { $_ != $holder } $t->workers('^logsvc alerter$');
+ok(wait_until(sub {
+		my $start = used($free);
+		sleep 1;
+		return used($free) - $start <= 10;
+	}, 20), 'a worker does not ask all the time for the rule that another one evaluates');
 ask(PATCH => "$rules/$many[0]", json => { severity => 'info' });
 is(ask(GET => "$rules/$many[0]")->{severity}, 'info', 'a rule that is being evaluated can be changed');
 $t->let_go('alert_before_commit');

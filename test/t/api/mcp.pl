@@ -33,6 +33,14 @@ sub client
 	return $said;
 }
 
+# ---- pages of others ----
+
+foreach ([ undef, 200 ], [ 'https://evil.example', 403 ], [ 'null', 403 ])
+{
+	is($t->http(POST => '/mcp', token => $org->{read_key}, json => { jsonrpc => '2.0', id => 1, method => 'ping' },
+		headers => { defined $_->[0] ? (Origin => $_->[0]) : () })->{status}, $_->[1], 'from ' . ($_->[0] // 'no page'));
+}
+
 # ---- the SDK ----
 
 my $said = client($org->{token},
@@ -88,6 +96,10 @@ is_deeply([ map { $_->{code} } @calls[ 14, 15 ] ], [ -32602, -32602 ],
 	'errors of the protocol for the program');
 
 is_deeply($calls[16]{said}{data}, [], 'alerts: none') or diag(json_encode($calls[16]));
+my ($alerts_tool) = grep { $_->{name} eq 'alerts' } @{ $said->{tools} };
+is_deeply([ map { $t->http(GET => "/api/v1/alerts?status=$_", token => $org->{token})->{status} }
+		@{ $alerts_tool->{inputSchema}{properties}{status}{enum} } ], [ (200) x 5 ],
+	'its schema names the statuses that the route takes');
 
 # ---- rights ----
 
@@ -126,6 +138,10 @@ is(call('search', { q => '*' }, token => 'pat_' . 'x' x 40)->{status}, 401, 'a m
 
 # ---- messages ----
 
+is(call('serach', {})->{json}{error}{message}, 'unknown tool: expected search, patterns, fields, field_values, templates, '
+	. 'context, alerts or evaluate', 'an unknown tool: those that there are');
+like(post({ jsonrpc => '2.0', id => 1, method => 'tools/run' })->{json}{error}{message},
+	qr{^unknown method: expected initialize, ping, tools/list, tools/call, .* or resources/read$}, 'an unknown method too');
 is_deeply([ map { [ $_->{status}, $_->{json}{error}{code},
 				exists $_->{json}{id} ? $_->{json}{id} : 'none' ] }
 		post('{'), post('[]'), post({ id => 1, method => 'ping' }),

@@ -89,6 +89,10 @@ is(said($t->http(POST => '/api/v1/auth/sign-in', body => ' ' x 65_537)),
 	'413 | FST_ERR_CTP_BODY_TOO_LARGE | Request body is too large: this takes at most 64 kB | body '
 	  . '| too_large | at most 64 kB', 'without a credential too');
 
+like(said($t->http(POST => '/api/v1/search', token => $org->{read_key}, body => 'q=level%3Derror',
+	headers => { 'Content-Type' => 'application/x-www-form-urlencoded' })),
+	qr/^400 .*the body is not JSON.*; parameters such as q=\.\.\. go into the query string of a GET request \(curl -G\)/, 'curl -d without -G');
+
 # ---- in SQL ----
 
 sub sql_said

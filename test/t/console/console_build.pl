@@ -1,7 +1,11 @@
-# console_build.pl: tools/console-pack, from modules to the files that the gateway serves.
+# console_build.pl: tools/console-pack, from modules to the files that the gateway serves,
+# and how much of the console there is to load.
 use strict;
 use warnings;
 
+use lib 'tools';
+
+use ConsoleTemplates qw(compile_templates);
 use Digest::SHA qw(sha256_hex);
 use File::Find qw(find);
 use File::Path qw(make_path);
@@ -109,7 +113,7 @@ for my $with ('', $esbuild // ())
 	write_file('one/ui/a.js', "// a.js\nexport const a = 'another';\n");
 	pack_console('one', "$how/changed", $with);
 	my $other = tree("$tmp/$how/changed");
-	my ($before) = $built->{'index.html'} =~ /src="([^"]+main[^"]+)"/;
+	my ($before) = $built->{'index.html'} =~ /type="module" src="([^"]+)"/;
 	ok(!$other->{ $before =~ s{^/}{}r }, "$how: a changed module changes names");
 	write_file('one/ui/a.js', "// a.js\nexport const a = 'a rather long name';\n");
 }
@@ -125,6 +129,61 @@ for my $case ([ 'a file that is not there', '<script src="/none.js"></script>', 
 	like(pack_console('wrong', 'unbundled/one', ''), $message, "$what in the page");
 	isnt($?, 0, 'is an error');
 	is_deeply(tree("$tmp/unbundled/one"), $before, 'the last build is still there');
+}
+
+# ---- templates become calls ----
+my $import = "import { html, useState } from '../view.js';\n";
+sub compiled { return compile_templates($import . $_[0], 'x.js') =~ s/^import \{ h as h\$, useState \} from '\.\.\/view\.js';\n//r; }
+for my $case ([ 'html`<p>x</p>`', 'h$("p",null,`x`)' ], [ 'html`<br />`', 'h$("br")' ],
+	[ 'html`<p class="a b" hidden id=x1>${text}</p>`', 'h$("p",{class:`a b`,hidden:!0,id:"x1"},text)' ],
+	[ 'html`<${Box} ...${all} key=${a ? 1 : 2}>one ${f({ a: `}` })} two<//>`', 'h$(Box,{...all,key:(a ? 1 : 2)},`one `,(f({ a: `}` })),` two`)' ],
+	[ 'html`<a aria-label="of ${name}!">${x}</a>`', 'h$("a",{"aria-label":`of ${name}!`},x)' ],
+	[ "html`<p>\n\t\tone\n\t\ttwo <b>\n\t</b>\n</p>`", 'h$("p",null,`one two `,h$("b"))' ],
+	[ "html`<p>\${a} \${b}\n\t\${c}</p>`", 'h$("p",null,a,` `,b,c)' ],
+	[ "html`<pre>a\n  b</pre><textarea>c\n  d</textarea>`", "[h\$(\"pre\",null,`a\n  b`),h\$(\"textarea\",null,`c\n  d`)]" ],
+	[ 'html`<p><!-- a ` b -->x</p>`' =~ s/ ` / /r, 'h$("p",null,`x`)' ],
+	[ 'html`${list.map((one) => html`<li>${one}</li>`)}`', '(list.map((one) => h$("li",null,one)))' ],
+	[ 'html`<p>${a // b' . "\n" . '}</p>`', "h\$(\"p\",null,a)" ],
+	# What looks like a template and is none.
+	[ q{'html`' + "html`" + /html`[/`]/.test(x) + a / b / c + `html ${d}` // html`}, q{'html`' + "html`" + /html`[/`]/.test(x) + a / b / c + `html ${d}`  } ])
+{
+	my ($from, $expected) = @$case;
+	is(compiled($from) =~ s/^\Q$import\E//r, $expected, "template: $from");
+}
+for my $case ([ 'html`<p>', qr/x\.js:2: <p> is not closed/ ], [ 'html`<p></b>`', qr/<p> is closed as b/ ], [ 'html`<p a=${b}c />`', qr/needs quotes/ ],
+	[ 'html`<p>\n</p>`', qr/an escape/ ], [ 'html`${}`', qr/nothing in/ ], [ 'f(html); html`<p />`', qr/html is used otherwise/ ])
+{
+	my ($from, $message) = @$case;
+	ok(!eval { compiled($from); 1 } && $@ =~ $message, "$from is refused") or diag $@;
+}
+
+# ---- how much there is to load ----
+SKIP: {
+	skip('there is no esbuild', 1) unless $esbuild;
+	system("ESBUILD=$esbuild tools/console-pack src/console $tmp/console") == 0 or die;
+	my $console = tree("$tmp/console");
+	skip('there is no brotli', 1) unless $console->{'index.html.br'};
+	my %sent = map { $_ => length($console->{"$_.br"} // $console->{$_}) } grep { !/\.(br|gz)$|^assets\.tsv$/ } keys %$console;
+
+	# What a file imports, and what the page and its first screen need.
+	my %first = ('index.html' => 1);
+	my ($page_now) = $console->{'index.html'} =~ s{<template.*?</template>}{}sr;
+	my @left = $page_now =~ m{(?:src|href)="/(assets/[^"]+)"}g;
+	my ($search) = grep { /path:"\/search"/ } map { $console->{$_} } @left;
+	my ($load) = $search =~ /path:"\/search",[^}]*?load:\(\)=>(Promise\.resolve\(|import\("[^"]+"\))/;
+	ok($load, 'how the search screen is loaded');
+	push @left, 'assets/' . $1 if $load =~ /"\.\/(.*)"/;
+	while (my $file = pop @left)
+	{
+		next if $first{$file}++;
+		push @left, map { "assets/$_" } $console->{$file} =~ /(?:\bfrom|\bimport)"\.\/([^"]+)"/g if $file =~ /\.js$/;
+	}
+	my ($now, $all) = (0, 0);
+	$now += $sent{$_} foreach keys %first;
+	$all += $sent{$_} foreach grep { !/time-series|LICENSES/ } keys %sent;
+	cmp_ok($now, '<=', 40_000, "the first load of the search screen: $now bytes of " . join(' ', sort keys %first));
+	cmp_ok($all, '<=', 168_000, "everything but uPlot: $all bytes");
+	cmp_ok(scalar keys %sent, '<=', 14, 'in few files');
 }
 
 done_testing();

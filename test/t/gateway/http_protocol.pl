@@ -8,6 +8,7 @@ use warnings;
 use File::Temp qw(tempdir);
 use IO::Select;
 use IO::Socket::INET;
+use IPC::Open2;
 use LogsvcGateway;
 use Socket qw(SOL_SOCKET SO_LINGER SHUT_WR);
 use Test::More;
@@ -19,6 +20,39 @@ my $echo = '/api/v1/logs?echo=1';
 my $h = start_host(later => 1, header_timeout => 1000, body_timeout => 1500, idle_timeout => 2000,
 	body_limit => 1000000, memory_limit => 4000000);
 is($h->{line}, "ready\n", 'starts');
+
+# Sends each text to openssl s_client once what the one before asks for has come.  Returns all that
+# it printed, and whether the last one was answered before the connection ended.
+sub tls_dialog
+{
+	my ($host, $version, @steps) = @_;
+	my $pid = open2(my $out, my $in, "exec openssl s_client $version -connect 127.0.0.1:$host->{port} 2>&1");
+	my $ready = IO::Select->new($out);
+	my ($all, $from) = ('', 0);
+	local $SIG{PIPE} = 'IGNORE';
+
+	foreach my $step ([ '', qr/Verify return code|read R BLOCK/ ], @steps)
+	{
+		my ($text, $expected) = @$step;
+
+		syswrite $in, $text if length $text;
+		while (substr($all, $from) !~ /$expected/g)
+		{
+			if (!$ready->can_read(60) || !sysread($out, $all, 65536, length $all))
+			{
+				close $in;
+				kill 'TERM', $pid;
+				waitpid $pid, 0;
+				return ($all, 0);
+			}
+		}
+		$from = length $all;
+	}
+	close $in;
+	kill 'TERM', $pid;
+	waitpid $pid, 0;
+	return ($all, 1);
+}
 
 # ---- answers of its own ----
 
@@ -704,15 +738,18 @@ is("$r->{status} $r->{body}",
 	like(`$client -alpn h2,http/1.1`, qr/ALPN protocol: http\/1\.1/, 'ALPN: HTTP/1.1');
 	like(`$client -alpn h2`, qr/no application protocol|Cipher is \(NONE\)/, 'and nothing else');
 	unlike(`$client -tls1_2`, qr/Reused|TLS session ticket:/, 'no session to resume');
-	like(`(sleep 0.3; echo R; sleep 0.5) | openssl s_client -tls1_2 -connect 127.0.0.1:$t->{port} 2>&1`,
-		qr/RENEGOTIATING.*(no renegotiation|error)/s, 'nothing is renegotiated');
+	# A client at a slow machine takes its time.
+	my $patient = start_host(tls_certificate => "$dir/cert.pem", tls_key => "$dir/key.pem",
+		header_timeout => 30000);
+	my ($renegotiation) = tls_dialog($patient, '-tls1_2', [ "R\n", qr/no renegotiation|error/ ]);
+	like($renegotiation, qr/RENEGOTIATING.*(no renegotiation|error)/s, 'nothing is renegotiated');
 	foreach my $updates (10, 100)
 	{
-		my $begin = time;
-		my $out = `(sleep 0.3; yes K | head -$updates | while read l; do echo \$l; sleep 0.01; done; sleep 0.3; printf 'GET /healthz HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'; sleep 0.5) | openssl s_client -tls1_3 -connect 127.0.0.1:$t->{port} 2>&1`;
-		is($out =~ /"status":"ok"/ ? 'served' : 'cut', $updates < 64 ? 'served' : 'cut',
-			"$updates key updates");
+		my ($out, $done) = tls_dialog($patient, '-tls1_3', ([ "K\n", qr/KEYUPDATE/ ]) x $updates,
+			[ "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", qr/"status":"ok"/ ]);
+		is($done ? 'served' : 'cut', $updates < 64 ? 'served' : 'cut', "$updates key updates");
 	}
+	stop_host($patient);
 	like(`$curl -D - -o /dev/null $url/healthz`,
 		qr/^Strict-Transport-Security: max-age=31536000\r$/m, 'HSTS');
 	system("head -c 2000000 /dev/zero > $dir/big");

@@ -87,6 +87,9 @@ for ([ 'match', 'level=', 'processors', [] ], [ 'processors[0].type', undef, 'pr
 	my $r = $t->http(POST => $path, token => $org->{token}, json => { name => 'x', %body, defined $match ? (match => $match) : () });
 	is("$r->{status} " . ($r->{json}{details}[0]{path} // ''), "400 $where", "what is wrong: $where") or diag $r->{content};
 }
+is($t->http(POST => "$path/test", token => $org->{token}, json => { events => [ { event => 'x' } ],
+		pipeline => { processors => [ { type => 'mask', field => 'event' } ] } })->{json}{details}[0]{path},
+	'pipeline.processors[0].pattern', 'in a test it is inside of the body');
 ask(DELETE => "/$_->{id}", 204, 'deleted') foreach $made, $second, $third;
 
 # ---- masks that others switch off ----

@@ -80,6 +80,7 @@ answers(owner => PATCH => $mine, $_->[0], $_->[1])
   [ { timezone => undef }, '400 VALIDATION_ERROR' ],
   [ { timezone => '<+05>-5' }, '400 VALIDATION_ERROR' ],
   [ { timezone => 'CET+1' }, '400 VALIDATION_ERROR' ],
+  [ { timezone => 'Europe/Nowhere' }, '400 VALIDATION_ERROR' ],
   [ { retentionDays => 0 }, '400 VALIDATION_ERROR' ],
   [ { retentionDays => 31 }, '403 PLAN_LIMIT_REACHED' ],
   [ { oauthProviders => ['other'] }, '400 VALIDATION_ERROR' ],

@@ -68,15 +68,23 @@ my $named = 'https://localhost:' . $receiver->port . '/hook';
 is($t->sql("SELECT logsvc_internal.check_webhook_url('$named')"), '',
 	'a name that means this machine is a good URL');
 my $refused = queue(rule($named));
-becomes($refused, 'failed', 1, 'but nothing is sent to it');
-is(row($refused)->{error}, 'forbidden: the address is private, local or reserved',
-	'and the log says why');
+my $unknown = queue(rule('https://nowhere.invalid:' . $receiver->port . '/hook'));
+becomes($refused, 'waiting', 1, 'but nothing is sent to it');
+becomes($unknown, 'waiting', 1, 'nor to a name that there is not');
+is(row($refused)->{error}, 'unreachable: the host has no address, or a private, local or reserved one', 'the log says why');
+is(row($unknown)->{error}, row($refused)->{error}, 'the same of both: it does not tell which names this network has');
+my @plain_names = map { queue(rule("http://$_:" . $receiver->port)) } qw(localhost nowhere.invalid);
+becomes($_, 'waiting', 1, 'http:// to a name') foreach @plain_names;
+is(row($plain_names[0])->{error}, row($plain_names[1])->{error}, 'also by http://');
 my $plain = queue(rule($receiver->url));
 becomes($plain, 'failed', 1, 'nor by http://');
 like(row($plain)->{error}, qr/^forbidden: http/, 'which is refused as such');
-becomes(queue(rule('https://[::ffff:127.0.0.1]:' . $receiver->port)), 'failed', 1,
-	'nor to a mapped address');
+my $mapped = queue(rule('https://[::ffff:127.0.0.1]:' . $receiver->port));
+becomes($mapped, 'failed', 1, 'nor to a mapped address');
+is(row($mapped)->{error}, 'forbidden: the address is private, local or reserved', 'of an address it is said what it is');
 is(@{ $receiver->requests }, 0, 'the receiver has heard nothing');
+# They would be sent by the next try.
+$t->sql("DELETE FROM logsvc_internal.delivery WHERE state = 'waiting'");
 $t->set('logsvc.webhook_networks', '127.0.0.0/8');
 
 # ---- what arrives ----
@@ -97,7 +105,7 @@ sub signed
 ok(signed($request), 'its signature is right');
 my $body = json_decode($request->{body});
 is_deeply([ @{$body}{qw(type organizationId)}, $body->{alert}{id}, $body->{rule}{name} ],
-	[ 'alert.firing', $org->{id}, 'alr_4', 'rule 4' ], 'the body');
+	[ 'alert.firing', $org->{id}, "alr_$alerts", "rule $rules" ], 'the body');
 like($body->{sentAt}, qr/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, 'and when');
 is_deeply([ @{ row($sent) }{qw(status answer error body)} ], [ 200, '{"ok": true}', undef, undef ],
 	'the log has the answer');

@@ -232,8 +232,22 @@ ok(wait_until(sub { $t->http(GET => "/api/v1/log-deletions/$r->{json}{data}{runI
 	'... it is gone');
 read_until($e, sub { $e->{end} });
 is($e->{end}, 'cut', '... the file has no end') or diag length $e->{text};
-is(eval { json_decode((lines($e))[-1])->{code} }, 'SERVICE_UNAVAILABLE', '... and its last line says that it may be tried again');
+$r = eval { json_decode((lines($e))[-1]) };
+is($r->{code}, 'EXPORT_CHANGED', '... and its last line says why');
+like($r->{error}, qr/deleted while the table was exported/, '... in words');
 send_events($org, { timestamp => at(1), event => 'event number 1', source => 's1', level => 'info', attributes => { n => 1, host => 'h1' } });
+
+# Oldest first, in several pieces.
+$e = compare('n<60000', 'oldest first', $left, order => 'asc');
+@n = $e->{text} =~ /"n":(\d+)\b/g;
+is(scalar(grep { at($n[$_]) lt at($n[ $_ - 1 ]) } 1 .. $#n), 0, '... in order');
+is(scalar(keys %{ numbers($e) }), $left, '... each once');
+$e = compare('n<60000 | where n % 100 = 1', '... with rows left out', 600, order => 'asc');
+cmp_ok(($e->{text} =~ /"n":(\d+)\b/g)[0], '<', 1000, '... from the first second');
+$e = export({ q => '*', earliest => '-2h', order => 'asc', limit => 3000 });
+is(scalar lines($e), 3000, '... up to a limit');
+is(message(export({ q => '* | stats count by n', order => 'asc' })), 'VALIDATION_ERROR', 'a table has its own order');
+is(message(export({ q => '*', order => 'up' })), 'VALIDATION_ERROR', 'another order');
 compare('level=info | head 5', 'a stage with an end', 5);
 compare('level=none', 'no row', 0);
 is(export({ q => 'n<60000 | stats count', format => 'csv', earliest => '-2h' })->{text}, qq{"count"\r\n$left\r\n}, 'one row');

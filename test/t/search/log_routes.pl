@@ -196,6 +196,12 @@ is($r->{meta}{histogram}{span}, '30m', '... the span of a day');
 cmp_ok(scalar @{ $r->{meta}{histogram}{buckets} }, '<=', 50, '... in few buckets');
 is(total($r->{meta}{histogram}, 1), 101, '... in which all events are');
 is(total($r->{meta}{histogram}, 2), 10, '... and the errors');
+my $levels = $r->{meta}{histogram}{levels};
+is(join(' ', map { my $level = $_; join ' ', $level, grep { $_ } @{ $levels->{$level} } }
+	sort keys %$levels),
+	'error 10 info 90 none 1', '... and all levels') if $base % 1800 < 1775;
+is_deeply([ map { scalar @$_ } values %$levels ],
+	[ (scalar @{ $r->{meta}{histogram}{buckets} }) x 3 ], '... in each bucket');
 is_deeply([ grep { $_->[1] > 0 } @{ $r->{meta}{histogram}{buckets} } ]->[0],
 	[ iso($base - $base % 1800), 101, 10 ], '... where they are')
   if $base % 1800 < 1775;
@@ -229,6 +235,7 @@ is_deeply([ map { $_->{name} } @{ $r->{meta}{fields} } ], [ 'index', 'source', '
 is($r->{meta}{histogram}, undef, '... without a histogram');
 $r = beside(q => 'nothing_at_all');
 is(total($r->{meta}{histogram}, 1), 0, 'of nothing there are times without events');
+is_deeply($r->{meta}{histogram}{levels}, {}, '... and without levels');
 is_deeply($r->{meta}{fields}, [], '... and no fields');
 is(scalar @{ beside(q => 'index=zzz*')->{meta}{histogram}{buckets} }, 49, 'also of no index')
   if time % 1800 > 5;
@@ -348,6 +355,29 @@ is_deeply([ map { $_->{value} } @{ values_of('level', index => 'main')->{data} }
 	[ 'info', 'error' ], 'of a field of the service');
 is(values_of('n', index => 'main', prefix => '99')->{data}[0]{value}, 99, 'of a number');
 is(scalar @{ values_of('nothing')->{data} }, 0, 'of a field that no event has');
+$v = values_of('few', index => 'many', limit => 100);
+is_deeply([ @{ $v->{meta} }{qw(approximate complete)}, map { "$_->{value} $_->{count}" } @{ $v->{data} } ],
+	[ JSON::PP::false, JSON::PP::true, map { "$_ 1650" } 0 .. 19 ],
+	'few values are counted over all events');
+ok($v->{meta}{events} >= 33000, "... over $v->{meta}{events}");
+$v = values_of('unique', index => 'many');
+is_deeply([ @{ $v->{meta} }{qw(approximate complete)}, scalar @{ $v->{data} } ],
+	[ JSON::PP::true, JSON::PP::false, 50 ], 'many values are those of the newest events');
+ok($v->{meta}{events} >= 4096 && $v->{meta}{events} <= 20000, "... of $v->{meta}{events} events");
+is_deeply([ grep { $_->{count} != 1 } @{ $v->{data} } ], [], '... with their counts');
+$v = values_of('unique', index => 'many', prefix => 'u1');
+is_deeply([ grep { $_->{value} !~ /^u1/ } @{ $v->{data} } ], [], '... that begin with a text');
+
+# ---- extremes of times ----
+
+sub rows_of { return ask('search', query => { q => $_[0] })->{json}; }
+for my $by ('', ' by index', ' by index, level')
+{
+	my $short = rows_of("index=many | stats min(timestamp), max(timestamp), count$by");
+	my $long = rows_of("index=many | eval t = timestamp | stats min(t) as a, max(t) as b, count$by");
+	is_deeply($short->{data}{rows}, $long->{data}{rows}, "extremes of times$by");
+	is($short->{meta}{stats}{rowsScanned}, 0, '... without reading rows') if $by !~ /level/;
+}
 is_error(ask('search/fields/event/values'), '400 VALIDATION_ERROR', 'of the text');
 is_error(ask('search/fields/a%60b/values'), '400 VALIDATION_ERROR', 'of no name');
 is_error(ask('search/fields/host/values', query => { limit => 1001 }), '400 VALIDATION_ERROR',

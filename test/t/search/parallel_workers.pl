@@ -43,6 +43,9 @@ my @queries = ('* | stats count', '* | stats count by level, source',
 		'* | timechart span=6h count, dc(many)',
 	'* | timechart span=1d limit=3 count, avg(n), dc(v), p50(n), last(event) by many',
 		'nothing_of_this | stats count, dc(n)',
+	'* | eval l = len(event), w = if(v > 5, "big", v) | where l > 20 OR w = "big" | stats count, dc(w), sum(l),'
+		. ' p50(l * 1.5), first(w), last(n) by w, level',
+	'* | where n % 7 = 3 | timechart span=1d limit=2 count, p95(len(event)), count(now()) by many',
 	'* | timechart span=12h count by level', '* | stats count by name');
 
 # Rows, columns, statistics and warnings; not the bytes, since first() reads the ids of rows only

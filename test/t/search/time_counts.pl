@@ -1,5 +1,5 @@
-# time_counts.pl: histograms from the headers of parts are what counting the
-# rows gives, whatever the range, the buckets and the filter; and they read no rows.
+# time_counts.pl: histograms from the headers of parts, and counts by the values of a field, are
+# what counting the rows gives, whatever the range, buckets and filter; and they read no rows.
 use strict;
 use warnings;
 
@@ -20,7 +20,9 @@ sub load
 			SELECT jsonb_agg(jsonb_build_object('event', 'request ' || n, 'source', 's' || n % 3,
 				'level', (ARRAY['info', 'info', 'info', 'warn', 'error', 'debug', NULL])[n % 7 + 1],
 				'timestamp', $day + interval '$begin' + (n::bigint * 7919 * 1009 % ($seconds * 1000)) * interval '1 ms',
-				'attributes', jsonb_build_object('n', n))) AS events
+				'attributes', jsonb_build_object('n', n, 'host', 'h' || n % 20, 'code', 200 + n % 4)
+					|| CASE n % 5 WHEN 0 THEN jsonb_build_object('zone', 'z' || n % 3, 'mixed', n % 2) WHEN 1
+						THEN '{"mixed": "a"}' WHEN 2 THEN '{"mixed": null}' WHEN 3 THEN '{"deep": {"a": 1}}' ELSE '{}' END)) AS events
 			FROM generate_series(1, $n) n GROUP BY n / 900) e});
 	return wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20);
 }
@@ -52,6 +54,26 @@ UPDATE asked SET (rows, bytes) = (SELECT r #>> '{data,rows}', (r #>> '{meta,stat
 is($t->sql(q{SELECT head || '| ' || stage || ' from ' || first || ' to ' || last FROM asked
 	WHERE rows IS DISTINCT FROM expected}), '', 'histograms are what counting gives');
 is($t->sql(q{SELECT count(DISTINCT rows) > 100 FROM asked}), 't', 'and differ');
+# The same for values: the range has parts that are entirely in it, and others.
+$t->sql(qq{
+CREATE TABLE counted AS SELECT head, stage, to_char(first, f) AS first, to_char(last, f) AS last, even, NULL::text AS rows,
+	NULL::text AS expected, NULL::int AS scanned
+FROM (VALUES ('YYYY-MM-DD"T"HH24:MI:SS"Z"')) f(f), unnest(ARRAY['', 'level=error ', 'level!=info ', 'host=h7 ', 'index=main ']) head,
+	unnest(ARRAY['stats count by source', 'stats count by host, level', 'stats count by level, zone', 'stats count by code',
+		'stats count by mixed', 'stats count by zone, index, nothing', 'top 30 host', 'rare 2 source', 'top zone by level',
+		'timechart span=1d limit=5 count by host', 'stats count by host, code', 'stats count by deep.a', 'stats count by n | head 50',
+		'stats count, max(timestamp) by index', 'stats min(timestamp) as a, count by source']) stage,
+	(SELECT ($day + a::interval) AT TIME ZONE 'UTC', ($day + b::interval) AT TIME ZONE 'UTC', even
+		FROM (VALUES ('0h', '24h', true), ('2h', '7h', false), ('5h', '16h', false)) r(a, b, even)) r(first, last, even);
+DO \$\$ BEGIN PERFORM logsvc.act_as('acme'); END \$\$;
+UPDATE counted SET (rows, scanned) = (SELECT r #>> '{data,rows}', (r #>> '{meta,stats,rowsScanned}')::int
+	FROM logsvc.search(head || '| ' || stage, earliest => first, latest => last, "limit" => 10000) r),
+	expected = logsvc.search(head || '| where true | ' || stage, earliest => first, latest => last, "limit" => 10000) #>> '{data,rows}'});
+is($t->sql(q{SELECT head || '| ' || stage || ' from ' || first || ' to ' || last FROM counted
+	WHERE rows IS DISTINCT FROM expected}), '', 'counts by value are what counting gives');
+is($t->sql(q{SELECT count(DISTINCT rows) > 60 FROM counted}), 't', 'and differ');
+is($t->sql(q{SELECT head || '| ' || stage || ' reads ' || scanned FROM counted WHERE even AND scanned > 0
+	AND head <> 'host=h7 ' AND stage !~ 'host, code|deep|by n|min' AND (head !~ 'level' OR stage !~ 'max')}), '', 'and no rows are read');
 # A header takes some 300 bytes, and the larger part has intervals of 15 minutes.
 is($t->sql(q{SELECT head || '| ' || stage || ' from ' || first || ' to ' || last || ' reads ' || bytes FROM asked
 	WHERE even AND bytes > 2000 AND head !~ 'n>0|err\*' AND stage !~ '7m|source|max'}), '',

@@ -84,6 +84,19 @@ ok($t->sql("SELECT alone FROM logsvc_internal.find_ingest_quota(logsvc_internal.
 	'others do not share the queue with it');
 unlike($t->log_text, qr/ing_live_/, 'its keys are not in the log');
 
+# ---- mail ----
+
+# Mails that nobody has tried to send: the next try is tomorrow.
+$t->sql("INSERT INTO logsvc_internal.outbox (template, recipient, subject, body_text, body_html, created_at, next_attempt_at) "
+	. "SELECT 'verify', 'late\@' || n || '.example', 's', 't', 'h', now() - interval '1 hour', now() + interval '1 day' FROM generate_series(1, 3) AS n");
+probe_again();
+status_when(sub { $_[0]{probe} && component($_[0], 'mail')->{status} eq 'operational' }, 'without a mail server mails may wait');
+$t->set('logsvc.smtp_url', 'smtp://127.0.0.1:1');
+probe_again();
+status_when(sub { $_[0]{probe} && component($_[0], 'mail')->{status} ne 'operational' }, 'with one they may not');
+$t->set('logsvc.smtp_url', '');
+$t->sql("DELETE FROM logsvc_internal.outbox WHERE recipient LIKE 'late\@%'");
+
 # ---- killed with what it has found ----
 
 $t->sql('DELETE FROM logsvc_internal.status_minute');

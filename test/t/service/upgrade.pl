@@ -208,13 +208,14 @@ SKIP:
 			'* | eval slow = duration_ms > 500 | stats count by slow',
 		'* | timechart span=1h count', 'took* | stats count',
 			'"took 12 ms" | stats count by source', 'index=_audit | stats count');
-	my $to = $server->sql("SELECT to_char(now() AT TIME ZONE 'UTC' + interval '1 hour', "
-		. "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')");
+	# The same times before and after: an hour may begin meanwhile.
+	my ($from, $to) = map { $server->sql("SELECT to_char(now() AT TIME ZONE 'UTC' + interval '$_', "
+		. "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')") } '-2 days', '1 hour';
 	my $answer = sub {
 		my ($organization, $query) = @_;
 		$query =~ s/'/''/g;
 		my $r = $server->sql_json("SELECT logsvc.act_as('$organization') \\gset _\n"
-			  . "SELECT logsvc.search('$query', earliest => '-2d', latest => '$to', \"limit\" => 50)");
+			  . "SELECT logsvc.search('$query', earliest => '$from', latest => '$to', \"limit\" => 50)");
 		return json_encode($r->{data});
 	};
 	my $found = sub { return { map { my $o = $_; map { ("$o: $_" => $answer->($o, $_)) } @queries }

@@ -44,6 +44,25 @@ is(join(' ', map { count_workers($_) } qw(launcher gateway acceptor executor eva
 	health)),
 	'1 1 1 2 1 2 1 1 1 1 1 1 1 1', 'every pool has its size');
 
+# With nothing to do they rest: none wakes up 30 times a second.
+sub wake_ups
+{
+	my ($pid) = @_;
+	open my $in, '<', "/proc/$pid/status" or return 0;
+	local $/;
+	return <$in> =~ /^voluntary_ctxt_switches:\s+(\d+)/m ? $1 : 0;
+}
+
+my @restless;
+ok(wait_until(sub {
+		my %before = map { $_ => wake_ups($_) } $t->workers;
+		sleep 1;
+		@restless = grep { wake_ups($_) - $before{$_} >= 30 } keys %before;
+		return !@restless;
+	}, 20), 'workers without work rest')
+	or diag($t->sql('SELECT backend_type FROM pg_stat_activity WHERE pid IN ('
+		. join(',', @restless) . ')'));
+
 # ---- SIGTERM to each kind, with a request in it ----
 
 # A request that its worker holds at a stop point; what else is asked meanwhile.

@@ -91,6 +91,16 @@ foreach my $name (sort keys %wrong)
 	my $r = ask(POST => '', '400 VALIDATION_ERROR', $name, json => { name => 'x', %{ $wrong{$name}[0] } });
 	is($r->{details}[0]{path}, $wrong{$name}[1], '... and where');
 }
+my $all = ask(POST => '', '400 VALIDATION_ERROR', 'all that is wrong', json => { name => 'x', shared => { kind => 'private' },
+	timeRange => { earliest => 'now', latest => '-1h' },
+	variables => [ { name => 'a b', kind => 'text' }, { name => 'l', kind => 'list' } ],
+	panels => [ { kind => 'stat' }, { kind => 'markdown', query => '*' }, { kind => 'stat', query => '* | stat' } ] }, token => $org->{full_key});
+is(join(' ', map { $_->{path} } @{ $all->{details} }), 'shared.kind timeRange variables[0].name variables[1].values '
+	. 'panels[0].query panels[1].query', 'is said at once, but for queries whose variables are wrong');
+$all = ask(POST => '', '400 VALIDATION_ERROR', 'queries', json => { name => 'x', panels => [ map { { kind => 'stat', query => $_ } } '* | stat', '*', 'a=$b' ] });
+is(join(' ', map { $_->{path} } @{ $all->{details} }), 'panels[0].query panels[2].query', 'each of them');
+is(ask(POST => "/$d->{id}/share", '400 VALIDATION_ERROR', 'private by another', json => { kind => 'private' }, token => $org->{full_key})
+	->{details}[0]{path}, 'kind', 'its path');
 is(scalar @{ create(name => 'fifty', panels => [ map { { kind => 'stat', query => '*' } } 1 .. 50 ])->{panels} }, 50,
 	'fifty panels');
 

@@ -241,6 +241,21 @@ has_exactly(becomes($run, 'succeeded', 2, 'what was mended counts for the run th
 ask(PATCH => "/$id", 200, 'back', json => { delivery => { endpoint => $endpoint, addressing => 'path',
 	secretAccessKey => $secret } });
 
+# ---- one that no store takes ----
+
+rules('503 PUT');
+forget();
+$run = start_run('a file that the store does not take yet');
+becomes($run, 'delivering', 1, 'waits');
+$t->sql("UPDATE logsvc_internal.export_run SET bytes = 10000 * 8388608::bigint + 1 WHERE id = "
+	. "logsvc_internal.parse_public_id('run_', '$run')");
+rules();
+forget();
+try_now($run);
+like(becomes($run, 'failed', 2, 'one of more than 10,000 parts fails at once')->{error}{message},
+	qr/^the file has 83886080001 bytes, and object stores take at most 83886080000, 10000 parts of 8 MB/, 'in words');
+is(scalar(() = requests()), 0, 'nothing of it is sent');
+
 # ---- one that hangs ----
 
 my $other = $t->organization('other', plan => 'enterprise');
@@ -261,7 +276,7 @@ rules();
 $t->sql("SELECT logsvc.create_user('ann\@acme.example'); SELECT logsvc.add_member('acme', 'ann\@acme.example', 'admin')");
 sub ann { my ($scopes) = @_; return $t->sql_json("SELECT logsvc.create_token('acme', 'ann\@acme.example', '$scopes', '{$scopes}')")->{token}; }
 sub ann_becomes { return $t->sql("SELECT logsvc.set_member_role('acme', 'ann\@acme.example', '$_[0]')"); }
-my ($ann, $exports_only) = (ann('logs:export,audit:read'), ann('logs:export'));
+my ($ann, $exports_only) = (ann('logs:export,logs:read,audit:read'), ann('logs:export,logs:read'));
 my $ours = $id;
 $id = $t->http(POST => $path, token => $ann, json => { %export, name => 'audit', q => 'index=_audit',
 	delivery => { %delivery, prefix => 'audit' } })->{json}{data}{id};
@@ -348,8 +363,12 @@ ok(wait_until(sub { unfinished() == 0 }, 30), 'its upload is aborted');
 $t->set('logsvc.webhook_networks', '');
 $id = ask(POST => '', 201, 'a name that means this machine', json => { %export, name => 'x',
 	delivery => { %delivery, endpoint => "https://localhost:$port" } })->{id};
-is(becomes(start_run(), 'failed', 1, 'fails at once')->{error}{message},
-	'forbidden: the address of the object store is private, local or reserved', 'and says why');
+is(becomes(start_run(), 'delivering', 1, 'is not sent to')->{error}{message},
+	'unreachable: the host has no address, or a private, local or reserved one', 'and says why');
+$id = ask(POST => '', 201, 'a name that there is not', json => { %export, name => 'x2',
+	delivery => { %delivery, endpoint => "https://nowhere.invalid:$port" } })->{id};
+is(becomes(start_run(), 'delivering', 1, 'is told in the same way')->{error}{message},
+	'unreachable: the host has no address, or a private, local or reserved one', 'with the same words');
 is(scalar(grep { m{/x-} } requests()), 0, 'the store has heard nothing');
 
 # ---- secrets ----

@@ -84,6 +84,45 @@ is($t->http(GET => "$path?limit=1&cursor=$cursor", token => $org->{read_key})->{
 	'a cursor is for who got it');
 ask(GET => '?folde=x', '400 VALIDATION_ERROR', 'a parameter that is not known');
 
+# ---- what uses it ----
+
+my $used = ask(POST => '', 201, 'one that others use', json => { name => 'used', q => 'level=error' })->{json}{data}{id};
+my $blind = $t->sql_json("SELECT logsvc.create_token('acme', '$org->{email}', 'blind', '{dashboards:read,dashboards:write}')")->{token};
+# Changes it, as the owner or without logs:read.
+sub change
+{
+	my ($token, $q, $expected, $name) = @_;
+	my $c = $t->http(PATCH => "$path/$used", token => $token, json => { q => $q });
+	is($c->{status} . ($c->{json}{code} ? " $c->{json}{code}" : ''), $expected, $name) or diag $c->{content};
+	return join ' ', map { $_->{message} =~ /^(\w+ \w+)/ } @{ $c->{json}{details} // [] };
+}
+sub make
+{
+	my ($kind, %document) = @_;
+	my $m = $t->http(POST => "/api/v1/$kind", token => $org->{token}, json => \%document);
+	is($m->{status}, 201, "one of $kind uses it") or diag $m->{content};
+	return "/api/v1/$kind/$m->{json}{data}{id}";
+}
+my $dashboard = make('dashboards', name => 'd', panels => [ { title => 'p', kind => 'table', savedQueryId => $used } ]);
+change($blind, 'level=fatal', 200, 'a panel shows nothing to who changes its query');
+$t->http(POST => "$dashboard/share", token => $org->{token}, json => { kind => 'link' });
+change($blind, 'level=warn', '403 INSUFFICIENT_SCOPE', 'a link does, to everybody: that needs logs:read');
+is($t->http(PATCH => "$path/$used", token => $blind, json => { folder => 'x' })->{status}, 200, 'but not another name or folder');
+change($org->{token}, 'level=warn', 200, 'who may read events decides what a link shows');
+$t->http(POST => "$dashboard/share", token => $org->{token}, json => { kind => 'org' });
+my $rule = make('alert-rules', name => 'r', savedQueryId => $used, condition => { kind => 'count', op => '>', threshold => 5 });
+change($blind, 'level=error', '403 INSUFFICIENT_SCOPE', 'a rule sends what it finds');
+is(change($org->{token}, 'level=error earliest=-1h', '409 IN_USE', 'with this query the rule would fail'), 'alert rule', 'which is named');
+my $export = make('scheduled-exports', name => 'e', savedQueryId => $used, cron => '@yearly', delivery => { kind => 'download' });
+is(change($org->{token}, 'index=_audit', '409 IN_USE', 'with this one both would'), 'scheduled export alert rule', 'and both are named');
+is(ask(GET => "/$used", 200, 'it')->{json}{data}{q}, 'level=warn', 'is as it was');
+change($org->{token}, 'level=error', 200, 'a query with which both work');
+$t->http(POST => "$rule/disable", token => $org->{token});
+change($org->{token}, 'level=error earliest=-1h', 200, 'a disabled rule does not fail');
+change($org->{token}, 'index=_audit', '409 IN_USE', 'an export does');
+is($t->http(DELETE => $export, token => $org->{token})->{status}, 204, 'without it');
+change($org->{token}, 'index=_audit', 200, 'nothing fails');
+
 # ---- delete ----
 
 ask(DELETE => $one, 204, 'it is deleted');

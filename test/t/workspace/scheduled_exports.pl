@@ -203,6 +203,18 @@ is($t->http(GET => "/api/v1/exports/$made{json}{id}/download", token => $org->{t
 is($t->sql("SELECT count(*) FROM logsvc_internal.export_file WHERE run_id = "
 	. "logsvc_internal.parse_public_id('run_', '$made{json}{id}')"), 0, 'nothing of it');
 
+# Who may export but not read events gets none by an export.
+my $blind = $t->sql_json("SELECT logsvc.create_token('acme', '$org->{email}', 'blind', '{logs:export}')")->{token};
+foreach ([ GET => '/api/v1/search/export?q=*' ], [ GET => $path ], [ GET => "$path/$id{csv}" ],
+	[ POST => $path, json => \%whole ], [ PATCH => "$path/$id{csv}", json => { name => 'x' } ],
+	[ POST => "$path/$id{csv}/run" ], [ GET => "$path/$id{csv}/runs" ],
+	[ GET => "/api/v1/exports/$made{csv}{id}/download" ], [ DELETE => "$path/$id{csv}" ])
+{
+	my ($method, $where, @body) = @$_;
+	my $r = $t->http($method => $where, token => $blind, @body);
+	is("$r->{status} " . ($r->{json}{code} // ''), '403 INSUFFICIENT_SCOPE', "$method $where without logs:read");
+}
+
 # ---- the schedule ----
 
 my $hourly = ask(POST => '', 201, 'each hour', json => { %export, name => 'hourly', cron => '@hourly', q => '*' })->{json}{data}{id};
@@ -267,7 +279,7 @@ $t->set('logsvc.export_space', '1GB');
 # ---- the audit log ----
 
 $t->sql("SELECT logsvc.create_user('ann\@acme.example'); SELECT logsvc.add_member('acme', 'ann\@acme.example', 'admin')");
-my $ann = $t->sql_json("SELECT logsvc.create_token('acme', 'ann\@acme.example', 'a', '{logs:export,audit:read}')")->{token};
+my $ann = $t->sql_json("SELECT logsvc.create_token('acme', 'ann\@acme.example', 'a', '{logs:export,logs:read,audit:read}')")->{token};
 my $audit = $t->http(POST => $path, token => $ann, json => { %whole, name => 'audit', q => 'index=_audit' })->{json}{data}{id};
 my $entries = run($audit, 'succeeded');
 cmp_ok($entries->{rows}, '>', 10, 'an export of the audit log');

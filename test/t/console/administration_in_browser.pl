@@ -1,0 +1,40 @@
+# administration_in_browser.pl: settings of an organization, usage, audit log, indexes, dead letters
+# and the plan in Chromium, and what each role sees of them (test/browser/administration.mjs).
+use strict;
+use warnings;
+
+use LogsvcBrowser;
+use LogsvcTest;
+use Test::More;
+
+LogsvcBrowser::needed();
+
+my $t = LogsvcTest->new;
+my $org = $t->organization('acme', plan => 'pro', email => 'owner@example.org');
+foreach my $role (qw(admin member viewer))
+{
+	$t->sql("SELECT logsvc.create_user('$role\@example.org');"
+		  . "SELECT logsvc.add_member('acme', '$role\@example.org', '$role')");
+}
+
+# Events, a part of which stands for what could not be stored.
+is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => { events => [ map { { event => "<script>alert($_)</script> refused", level => 'error' } } 1 .. 20 ] })->{status},
+	202, 'events');
+my $part = q{FROM logsvc_internal.part p WHERE p.index_name = 'main' AND p.rows = 20};
+ok(wait_until(sub { $t->sql("SELECT count(*) $part") == 1 }), 'they are stored');
+foreach my $reason (qw(rejected corrupt))
+{
+	$t->sql(qq{INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit,
+			reason, attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body)
+		SELECT p.organization_id, 1, p.rows, p.min_time, p.max_time, 0, false, '$reason', 3, now(), now(), 'LS803', 'x',
+			p.header, p.body $part});
+}
+
+LogsvcBrowser::run($t, 'administration.mjs', calls => {
+	session => sub { return $t->session($_[0]); },
+	limit => sub { $t->sql("SELECT logsvc.set_limit('acme', '$_[0][0]', $_[0][1])"); return; },
+	plan => sub { return $t->sql("SELECT plan FROM logsvc_internal.organization WHERE slug = 'acme'"); } });
+
+$t->stop;
+done_testing();
