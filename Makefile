@@ -94,7 +94,7 @@ all: $(CONSOLE)
 build/console.tools: FORCE
 	@mkdir -p build
 	@echo '$(ESBUILD) $(shell command -v brotli)' | cmp -s - $@ || echo '$(ESBUILD) $(shell command -v brotli)' > $@
-build/console/assets.tsv: $(if $(CONSOLE),$(shell find src/console -type f)) tools/console-pack build/console.tools
+build/console/assets.tsv: $(if $(CONSOLE),$(shell find src/console -type f)) tools/console-pack tools/ConsoleTemplates.pm build/console.tools
 	@ESBUILD='$(ESBUILD)' tools/console-pack src/console build/console
 
 .PHONY: console-vendor-check
@@ -129,7 +129,7 @@ HTTP_PORT ?= 8080
 PG_PORT ?= 54320
 sudo := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: deps quickstart stop lint bench help
+.PHONY: deps quickstart stop screenshots lint bench help
 
 ## make help                prints these lines
 help:
@@ -152,6 +152,10 @@ quickstart: deps
 stop:
 	@PG_CONFIG='$(PG_CONFIG)' DATA='$(GIVEN_DATA)' docker/stop.sh
 
+## make screenshots         writes the pictures of README and docs from the data of the last make quickstart (Chromium)
+screenshots: build/browser/installed
+	@. "$$(cat build/quickstart)/env" && node test/browser/screenshots.mjs docs/images
+
 ## make clean               removes everything that was built (PGXS)
 
 ### Test (test/README.md says which test is for what)
@@ -165,6 +169,7 @@ B ?=
 BENCH_PROGRAMS = $(foreach b,$(PURE_BENCHES),$(if $(findstring $(B),$(notdir $(b))),$(b)))
 BENCH_SERVERS = $(strip $(foreach b,$(sort $(wildcard test/bench/*.pl)),$(if $(findstring $(B),$(notdir $(b))),$(b))))
 
-bench: bench-install $(BENCH_PROGRAMS) build/unit/gateway_host build/unit/event_source
+BENCH_BROWSER = $(if $(findstring console,$(BENCH_SERVERS)),$(if $(shell command -v chromium),build/browser/installed))
+bench: bench-install $(BENCH_PROGRAMS) build/unit/gateway_host build/unit/event_source $(BENCH_BROWSER)
 	@for b in $(BENCH_PROGRAMS); do $$b || exit 1; done
 	@$(if $(BENCH_SERVERS),$(staged) $(BENCH_SERVERS) build/unit/gateway_host)

@@ -60,6 +60,8 @@ logsvc.port = $HTTP_PORT
 # Where evaluations run: the built-in evaluator runs in this server, so this
 # says where the server is.
 logsvc.model_region = 'eu'
+# One person tries it: a limit of 10 searches a minute would only be in the way.
+logsvc.limits = 'generous'
 # So that alert rules may call receivers on this machine.
 logsvc.webhook_networks = '127.0.0.0/8'
 logging_collector = on
@@ -157,14 +159,19 @@ send() {
 	perl "$here/logs-to-ndjson.pl" "$source" "$file" > "$DATA/$source.ndjson"
 	lines=$(wc -l < "$DATA/$source.ndjson")
 	[ "$lines" -gt 0 ] || return 0
-	split -C 4m "$DATA/$source.ndjson" "$DATA/$source.ndjson."
-	for piece in "$DATA/$source".ndjson.*; do
+	post "$source"
+	echo "sent $lines events of $file"
+}
+
+# Sends the events of a file of lines in pieces.
+post() {
+	split -C 4m "$DATA/$1.ndjson" "$DATA/$1.ndjson."
+	for piece in "$DATA/$1".ndjson.*; do
 		curl -fsS -o /dev/null -X POST "$url/api/v1/logs/batch" \
 			-H "Authorization: Bearer $LOGSVC_INGEST_KEY" \
 			-H 'Content-Type: application/x-ndjson' --data-binary "@$piece"
 		rm "$piece"
 	done
-	echo "sent $lines events of $file"
 }
 
 cd "$DATA"
@@ -266,6 +273,27 @@ if [ ! -e "$DATA/workspace" ]; then
 	touch "$DATA/workspace"
 fi
 
+# ---- an invented shop, so that every screen has something to show ----
+
+if [ ! -e "$DATA/shop" ]; then
+	say "Events of an invented shop, its people, dashboards, services, exports"
+	psql_db -f "$here/sample/before.sql"
+	perl "$here/sample/events.pl" > "$DATA/shop.ndjson"
+	post shop
+	for n in $(seq 12); do
+		printf '{"event": "row %s of supplier-prices.csv: price is missing", "level": "warn", "service": "imports", "index": "imports", "attributes": {"file": "supplier-prices.csv", "row": %s}}\n' "$n" "$n"
+	done > "$DATA/imports.ndjson"
+	post imports
+	psql_db -f "$here/sample/after.sql"
+	# Rules are evaluated every 10 seconds; parts are written every second.
+	for attempt in $(seq 300); do
+		[ "$(psql_db -At -f "$here/sample/ready.sql")" = t ] && break
+		sleep 0.1
+	done
+	psql_db -f "$here/sample/incidents.sql"
+	touch "$DATA/shop"
+fi
+
 # What make stop must be told: the cluster, when it is not in the usual place.
 stop_options=
 [ "$DATA" = "$(dirname "$here")/.quickstart" ] || stop_options=" DATA=$DATA"
@@ -273,6 +301,5 @@ say "logsvc is running at $url"
 echo "The console: open $url/ and sign in as $LOGSVC_EMAIL with the password $LOGSVC_PASSWORD"
 echo "The variables of the lines above are in $DATA/env; try them: cd $DATA && . ./env"
 echo "Then psql works too: psql -c \"SELECT logsvc.help()\"; how to send your own logs: docs/sending-logs.md"
-echo "An organization may run 10 searches a minute. More, in psql as a superuser:"
-echo "  ALTER SYSTEM SET logsvc.limits = 'generous'; SELECT pg_reload_conf();"
+echo "Searches have generous limits here; elsewhere an organization may run 10 a minute (logsvc.limits)"
 echo "Stop it with: make -C $(dirname "$here") stop$stop_options"
