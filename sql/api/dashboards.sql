@@ -342,7 +342,7 @@ BEGIN
 		VALUES (r.id, r.organization_id, logsvc_internal.secret_hash(token), logsvc_internal.current_author());
 	END IF;
 	PERFORM logsvc_internal.audit(r.organization_id, 'dashboard.shared',
-		logsvc_internal.public_id('dash_', r.id), jsonb_build_object('name', r.name, 'kind', kind));
+		logsvc_internal.public_id('dash_', r.id), logsvc_internal.audited_name(r) || jsonb_build_object('kind', kind));
 	RETURN jsonb_strip_nulls(jsonb_build_object('kind', kind, 'token', token,
 		'path', '/api/v1/shared/' || token, 'version', r.version));
 END

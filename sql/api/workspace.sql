@@ -111,6 +111,14 @@ RETURN (coalesce(content ->> 'visibility', content -> 'shared' ->> 'kind') = 'pr
 COMMENT ON FUNCTION logsvc_internal.is_private(jsonb) IS
 'Does only its author see a resource with this content?';
 
+-- Owners and admins read the audit log; of what they may not see it has the id, not the name.
+CREATE OR REPLACE FUNCTION logsvc_internal.audited_name(r logsvc_internal.resource) RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN logsvc_internal.is_private(r.content) THEN jsonb '{"private": true}'
+	ELSE jsonb_build_object('name', r.name) END;
+COMMENT ON FUNCTION logsvc_internal.audited_name(logsvc_internal.resource) IS
+'What details of audit entries call a resource: its name, but not that of a private one';
+
 -- A private resource is its author's alone, and not that of the keys which the author made.
 CREATE OR REPLACE FUNCTION logsvc_internal.may_see(r logsvc_internal.resource) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL RESTRICTED
@@ -328,7 +336,7 @@ BEGIN
 	RETURNING * INTO created;
 	PERFORM logsvc_internal.note_uses(created);
 	PERFORM logsvc_internal.audit(target, kind || '.created',
-		logsvc_internal.public_id(k.prefix, created.id), jsonb_build_object('name', created.name));
+		logsvc_internal.public_id(k.prefix, created.id), logsvc_internal.audited_name(created));
 	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_resource(created), parts.made);
 END
 $$;
@@ -378,7 +386,7 @@ BEGIN
 	END IF;
 	PERFORM logsvc_internal.audit(changed.organization_id, kind || '.updated',
 		logsvc_internal.public_id(k.prefix, changed.id),
-		jsonb_build_object('name', changed.name, 'version', changed.version, 'changed', (
+		logsvc_internal.audited_name(changed) || jsonb_build_object('version', changed.version, 'changed', (
 			SELECT coalesce(jsonb_agg(m.key ORDER BY m.key), '[]')
 			FROM jsonb_each(changed.content || jsonb_build_object('name', changed.name)) AS m
 			WHERE m.value IS DISTINCT FROM
@@ -413,7 +421,7 @@ BEGIN
 	END IF;
 	DELETE FROM logsvc_internal.resource r WHERE r.id = doomed.id;
 	PERFORM logsvc_internal.audit(doomed.organization_id, kind || '.deleted',
-		logsvc_internal.public_id(k.prefix, doomed.id), jsonb_build_object('name', doomed.name));
+		logsvc_internal.public_id(k.prefix, doomed.id), logsvc_internal.audited_name(doomed));
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.delete_resource(text, text, int) IS
@@ -438,7 +446,7 @@ BEGIN
 	LOOP
 		PERFORM logsvc_internal.audit(organization, doomed.kind || '.deleted',
 			logsvc_internal.public_id((logsvc_internal.resource_kind(doomed.kind)).prefix, doomed.id),
-			jsonb_build_object('name', doomed.name, 'reason', 'its author is no longer a member'));
+			logsvc_internal.audited_name(doomed) || jsonb '{"reason": "its author is no longer a member"}');
 	END LOOP;
 END
 $$;

@@ -216,9 +216,55 @@ luhn(const char *digits, size_t n)
 #define MOST_SEPARATORS 3 /* between two groups: a comma with blanks */
 
 /*
- * The length of a hyphen, a blank or a sign without width beyond ASCII; 0: it is another character.  Only
- * called at the first byte of one.
+ * The length of a character that shows nothing where it stands (Unicode: default ignorable), and of what joins
+ * a digit to a picture of its key; 0: it is another one.  Only called at the first byte of one beyond ASCII.
  */
+static size_t
+invisible_length(ls_str text, size_t i)
+{
+	unsigned char second = (unsigned char) at(text, i + 1);
+	unsigned char third = (unsigned char) at(text, i + 2);
+	unsigned char fourth = (unsigned char) at(text, i + 3);
+	bool is;
+
+	switch ((unsigned char) text.data[i])
+	{
+		case 0xc2: /* the hyphen that shows at the end of a line only */
+			return second == 0xad ? 2 : 0;
+		case 0xcd: /* the joiner of graphemes */
+			return second == 0x8f ? 2 : 0;
+		case 0xd8: /* a mark of direction */
+			return second == 0x9c ? 2 : 0;
+		case 0xe1: /* fillers of Hangul, vowels of Khmer, selectors of Mongolian */
+			is = (second == 0x85 && (third == 0x9f || third == 0xa0)) ||
+				 (second == 0x9e && (third == 0xb4 || third == 0xb5)) ||
+				 (second == 0xa0 && third >= 0x8b && third <= 0x8f);
+			return is ? 3 : 0;
+		case 0xe2: /* signs without width, marks of direction, the key around a digit */
+			is = (second == 0x80 && third >= 0x8b && third <= 0x8f) ||
+				 (second == 0x80 && third >= 0xaa && third <= 0xae) ||
+				 (second == 0x81 && third >= 0xa0 && third <= 0xaf) ||
+				 (second == 0x83 && third == 0xa3);
+			return is ? 3 : 0;
+		case 0xe3: /* a filler of Hangul */
+			return second == 0x85 && third == 0xa4 ? 3 : 0;
+		case 0xef: /* selectors of a variant, the mark of the byte order, half a filler, unassigned ones */
+			is = (second == 0xb8 && third >= 0x80 && third <= 0x8f) ||
+				 (second == 0xbb && third == 0xbf) || (second == 0xbe && third == 0xa0) ||
+				 (second == 0xbf && third >= 0xb0 && third <= 0xb8);
+			return is ? 3 : 0;
+		case 0xf0: /* of shorthand and of music */
+			is = (second == 0x9b && third == 0xb2 && fourth >= 0xa0 && fourth <= 0xa3) ||
+				 (second == 0x9d && third == 0x85 && fourth >= 0xb3 && fourth <= 0xba);
+			return is ? 4 : 0;
+		case 0xf3: /* tags, more selectors of a variant: U+E0000 to U+E0FFF */
+			return second == 0xa0 && fourth >= 0x80 ? 4 : 0;
+		default:
+			return 0;
+	}
+}
+
+/* The length of a hyphen or a blank beyond ASCII; 0: it is another character.  Called as the one above. */
 static size_t
 unicode_separator_length(ls_str text, size_t i)
 {
@@ -227,22 +273,24 @@ unicode_separator_length(ls_str text, size_t i)
 
 	switch ((unsigned char) text.data[i])
 	{
-		case 0xc2: /* the blank that does not break, the hyphen that shows at the end of a line only */
-			return second == 0xa0 || second == 0xad ? 2 : 0;
+		case 0xc2: /* the blank that does not break */
+			return second == 0xa0 ? 2 : 0;
 		case 0xe1:
 			return second == 0x9a && third == 0x80 ? 3 : 0; /* Ogham */
 		case 0xe2:
-			if (second == 0x80) /* blanks, signs without width, hyphens, dashes */
+			if (second == 0x80) /* blanks, hyphens, dashes */
 				return (third >= 0x80 && third <= 0x95) || (third >= 0xa8 && third <= 0xaf) ? 3 : 0;
-			if (second == 0x81) /* a blank, the joiner of words, a bullet */
-				return third == 0x83 || (third >= 0x9f && third <= 0xa4) ? 3 : 0;
+			if (second == 0x81) /* a blank, a bullet */
+				return third == 0x83 || third == 0x9f ? 3 : 0;
+			if (second == 0xa0)
+				return third == 0x80 ? 3 : 0;               /* Braille without dots */
 			return second == 0x88 && third == 0x92 ? 3 : 0; /* minus */
 		case 0xe3:
 			return second == 0x80 && third == 0x80 ? 3 : 0; /* the blank as wide as an ideograph */
 		case 0xef:
 			if (second == 0xb9) /* small dash, small hyphen */
 				return third == 0x98 || third == 0xa3 ? 3 : 0;
-			return (second == 0xbb && third == 0xbf) || (second == 0xbc && third == 0x8d) ? 3 : 0;
+			return second == 0xbc && third == 0x8d ? 3 : 0;
 		default:
 			return 0;
 	}
@@ -275,7 +323,10 @@ separator_length(ls_str text, size_t i, bool *usual)
 	}
 }
 
-/* The length of what separates a group from the next one; 0: another text, or the end. */
+/*
+ * The length of what separates a group from the next one; 0: another text, or the end.  What shows nothing
+ * separates nothing: it does not count, however much of it there is.
+ */
 static size_t
 separators_length(ls_str text, size_t from, bool *usual)
 {
@@ -284,12 +335,17 @@ separators_length(ls_str text, size_t from, bool *usual)
 	bool one_is;
 
 	*usual = true;
-	for (int n = 0; n < MOST_SEPARATORS && i < text.len; n++)
+	for (int n = 0; i < text.len;)
 	{
-		length = separator_length(text, i, &one_is);
+		length = (unsigned char) text.data[i] >= 0x80 ? invisible_length(text, i) : 0;
 		if (length == 0)
-			break;
-		*usual = one_is && n == 0;
+		{
+			length = n < MOST_SEPARATORS ? separator_length(text, i, &one_is) : 0;
+			if (length == 0)
+				break;
+			*usual = one_is && n == 0;
+			n++;
+		}
 		i += length;
 	}
 	return i - from;
@@ -566,13 +622,17 @@ add_mod97(unsigned rest, char c)
 	return (rest * 100 + (unsigned) ((c | 0x20) - 'a') + 10) % 97;
 }
 
-/* The end of the IBAN that begins here; 0: none does. */
+/*
+ * The end of the IBAN that begins here; 0: none does.  `glued`: to letters or digits before it.  One that is
+ * glued must be in capitals: else every 97th piece of a hash that looks like one would be masked.
+ */
 static size_t
-iban_end(ls_str text, size_t from)
+iban_end(ls_str text, size_t from, bool glued)
 {
 	size_t length = iban_length(text.data[from], text.data[from + 1]);
 	unsigned rest = 0;
 	size_t n = 0;
+	bool capitals = true;
 	bool usual;
 
 	for (size_t i = from; length > 0 && i < text.len; i++)
@@ -590,6 +650,7 @@ iban_end(ls_str text, size_t from)
 		}
 		if (++n > 4)
 			rest = add_mod97(rest, c);
+		capitals = capitals && c < 'a';
 		if (n < length)
 			continue;
 		for (size_t k = from, first = 0; first < 4; k++)
@@ -603,9 +664,24 @@ iban_end(ls_str text, size_t from)
 			rest = add_mod97(rest, text.data[k]);
 			first++;
 		}
-		return rest == 1 && !is_alnum(at(text, i + 1)) ? i + 1 : 0;
+		glued = glued || is_letter(at(text, i + 1));
+		return rest == 1 && !is_digit(at(text, i + 1)) && (capitals || !glued) ? i + 1 : 0;
 	}
 	return 0;
+}
+
+/* Does byte i follow the word IBAN? */
+static bool
+after_iban(ls_str text, size_t i)
+{
+	static const char word[] = "iban";
+
+	for (size_t k = 0; k < 4; k++)
+	{
+		if (i < 4 || (text.data[i - 4 + k] | 0x20) != word[k])
+			return false;
+	}
+	return true;
 }
 
 static bool
@@ -613,17 +689,21 @@ find_iban(ls_str text, size_t from, size_t *begin, size_t *end)
 {
 	for (size_t i = from; i + 15 <= text.len; i++)
 	{
+		bool glued;
+
 		if (!is_digit(text.data[i + 2]))
 		{
 			/* No IBAN has its check digits there: none begins here, nor at the next place. */
 			i += !is_digit(text.data[i + 3]);
 			continue;
 		}
-		if (!is_letter(text.data[i]) || !is_letter(text.data[i + 1]) ||
-			!is_digit(text.data[i + 3]) ||
-			(i > 0 && is_alnum(text.data[i - 1]) && !after_escape(text, i)))
+		if (!is_letter(text.data[i]) || !is_letter(text.data[i + 1]) || !is_digit(text.data[i + 3]))
 			continue;
-		*end = iban_end(text, i);
+		glued =
+			i > 0 && is_alnum(text.data[i - 1]) && !after_escape(text, i) && !after_iban(text, i);
+		if (glued && (text.data[i] >= 'a' || text.data[i + 1] >= 'a'))
+			continue;
+		*end = iban_end(text, i, glued);
 		if (*end > 0)
 		{
 			*begin = i;

@@ -51,6 +51,8 @@ typedef struct ls_query_state
 	uint32_t n_tokens;
 	uint32_t next;           /* the token that yylex returns next */
 	bool other_language;     /* it has terms that only other languages have */
+	bool has_plus;           /* a word +x */
+	bool has_plain;          /* one without a sign */
 	ls_query_stage *stage;   /* being parsed */
 	ls_query_filter *filter; /* of the head, still with its scopes */
 } ls_query_state;

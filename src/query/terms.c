@@ -218,6 +218,20 @@ is_of_logsql(ls_str name)
 	return ls_str_eq(name, LS_STR("_time")) || ls_str_eq(name, LS_STR("_stream"));
 }
 
+static bool
+is_boolean(ls_str word)
+{
+	return ls_str_eq_nocase(word, LS_STR("AND")) || ls_str_eq_nocase(word, LS_STR("OR")) ||
+		   ls_str_eq_nocase(word, LS_STR("NOT"));
+}
+
+static bool
+is_time(ls_str name)
+{
+	return ls_query_builtin_find(name) == LS_QUERY_TIMESTAMP ||
+		   ls_query_builtin_alias(name) == LS_QUERY_TIMESTAMP;
+}
+
 /* Makes the tokens for a word of the head; *used: how many of the scanner's tokens were read. */
 static void
 cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
@@ -254,6 +268,16 @@ cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
 		state->other_language = true;
 	if (name > 0 && is_of_logsql(ls_str_make(text + start, name)))
 		state->other_language = true;
+	/* timestamp:2026-01-31 is a moment here, a day in Lucene. */
+	if (name > 0 && start + name + 1 < end && is_digit(text[start + name + 1]) &&
+		is_time(ls_str_make(text + start, name)))
+		state->other_language = true;
+	/* +a b: in Lucene b need not be there. */
+	if (text[start] == '+' && end - start > 1 && is_letter(text[start + 1]))
+		state->has_plus = true;
+	else if (start == t->span.start && is_letter(text[start]) &&
+			 !is_boolean(ls_str_make(text + start, end - start)))
+		state->has_plain = true;
 	if (name > 0)
 	{
 		put(out, n, TOK_WORD, start, start + (uint32_t) name);
@@ -305,6 +329,7 @@ ls_query_cut_terms(ls_query_state *state)
 		}
 		out[n++] = *t;
 	}
+	state->other_language = state->other_language || (state->has_plus && state->has_plain);
 	state->tokens = out;
 	state->n_tokens = n;
 	return true;

@@ -106,7 +106,102 @@ ls_query_source_leave_out(ls_query_source *source, const char *what)
 	ls_buf_append(list, what, len);
 }
 
+/* ---- times ---- */
+
+/* After the last moment of the year 9999. */
+#define END_OF_TIME (INT64_C(253402300800) * LS_USECS_PER_SEC)
+
+/* The end of a year or a month that begins there. */
+static ls_time
+add_months(ls_time from, int64_t months)
+{
+	return ls_query_month_start(ls_query_month_of(from / LS_USECS_PER_DAY) + months) *
+		   LS_USECS_PER_DAY;
+}
+
+bool
+ls_query_period_parse(ls_str text, ls_query_period *period)
+{
+	static const char rest[] = "0001-01-01T00:00:00";
+	ls_query_time epoch;
+	ls_buf full;
+	char bytes[64];
+	ls_time zoned;
+	size_t len = text.len;
+
+	memset(period, 0, sizeof(*period));
+	if (len > 32 || len < 4)
+		return false;
+	if (memchr(text.data, '-', len) == NULL && len >= 10)
+	{
+		if (!ls_query_time_parse(text, &epoch) || !epoch.absolute)
+			return false;
+		period->from = epoch.at;
+		period->to = epoch.at + (len == 10 ? LS_USECS_PER_SEC : 1000);
+		return period->to <= END_OF_TIME;
+	}
+	if (text.data[len - 1] == 'Z')
+		len--;
+	else
+		for (size_t i = 11; i < len; i++)
+			if (text.data[i] == '+' || text.data[i] == '-')
+				len = i;
+	full = (ls_buf){.data = bytes, .capacity = sizeof(bytes)};
+	ls_buf_append(&full, text.data, len);
+	if (len < sizeof(rest) - 1)
+		ls_buf_append(&full, rest + len, sizeof(rest) - 1 - len);
+	if (!ls_time_parse_iso(ls_str_make(full.data, full.len), &period->from))
+		return false;
+	switch (len)
+	{
+		case 4:
+			period->to = add_months(period->from, 12);
+			break;
+		case 7:
+			period->to = add_months(period->from, 1);
+			break;
+		case 10:
+			period->to = period->from + LS_USECS_PER_DAY;
+			break;
+		case 13:
+			period->to = period->from + 3600 * LS_USECS_PER_SEC;
+			break;
+		case 16:
+			period->to = period->from + 60 * LS_USECS_PER_SEC;
+			break;
+		case 19:
+			period->to = period->from + LS_USECS_PER_SEC;
+			break;
+		case 21:
+		case 22:
+		case 23:
+			period->to = period->from + 1000;
+			break;
+		default:
+			return false;
+	}
+	period->local = len == text.len;
+	ls_buf_append(&full, text.data + len, text.len - len);
+	if (!ls_time_parse_iso(ls_str_make(full.data, full.len), &zoned))
+		return false;
+	period->to += zoned - period->from;
+	period->from = zoned;
+	return period->to < END_OF_TIME;
+}
+
 /* ---- writing ---- */
+
+void
+ls_query_write_instant(ls_buf *out, ls_time time, bool local)
+{
+	char iso[LS_TIME_ISO_LENGTH + 1];
+
+	ls_time_format_iso(time, iso);
+	if (local && time % LS_USECS_PER_DAY == 0)
+		ls_buf_append(out, iso, 10);
+	else
+		ls_buf_printf(out, "%.*s%s", time % LS_USECS_PER_SEC == 0 ? 19 : 23, iso, local ? "" : "Z");
+}
 
 bool
 ls_query_is_number(ls_str word)
@@ -328,7 +423,8 @@ translate(ls_str text, ls_arena *arena, ls_query_translation *translation)
 		return true;
 	translation->language = "Lucene or KQL";
 	return attempt(text, arena, ls_query_read_lucene, false, translation) ||
-		   attempt(text, arena, ls_query_read_lucene, true, translation) ||
+		   (translation->problem == NULL &&
+			attempt(text, arena, ls_query_read_lucene, true, translation)) ||
 		   translation->problem != NULL;
 }
 
@@ -383,7 +479,9 @@ ls_query_explain_error(ls_query_state *state)
 	{
 		/* What the error says is good; it may be only a mistake. */
 		if (error->hint.len == 0 && t.query.len > 0)
-			ls_query_set_hint(state, "write %.*s", (int) t.query.len, t.query.data);
+			ls_query_set_hint(
+				state, t.left_out.len > 0 ? "write %.*s (left out: %.*s)" : "write %.*s",
+				(int) t.query.len, t.query.data, (int) t.left_out.len, t.left_out.data);
 		return;
 	}
 	ls_buf_init(&message, state->arena);
@@ -407,9 +505,11 @@ ls_query_warn_translation(ls_query *query, ls_arena *arena)
 	ls_query_translation t;
 	ls_buf message;
 
-	if (!ls_query_translate(query->text, arena, &t) || t.query.len == 0)
+	if (!ls_query_translate(query->text, arena, &t) ||
+		(t.query.len == 0 && (!t.certain || t.problem == NULL)))
 		return false;
-	for (uint32_t i = 0; i < query->warnings.n; i++)
+	/* The warning about an operator has no place for what was left out. */
+	for (uint32_t i = 0; i < query->warnings.n && t.left_out.len == 0 && t.query.len > 0; i++)
 	{
 		if (strcmp(query->warnings.items[i]->code, "LOWERCASE_OPERATOR") == 0)
 		{

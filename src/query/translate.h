@@ -29,6 +29,7 @@ typedef struct ls_query_source
 	bool failed;         /* `problem` may say why */
 	const char *problem; /* what cannot be translated, a constant; NULL: a mistake in the text */
 	ls_buf left_out;     /* what has no meaning here, separated by commas */
+	int regexes;         /* that were compiled */
 	bool compare_times;  /* ranges of times are comparisons, not earliest= and latest= */
 	int marks;           /* what only other languages have */
 	bool certain;        /* it is surely of that language */
@@ -84,7 +85,24 @@ extern bool ls_query_source_word(ls_query_source *source, const char *word);
 
 extern void ls_query_source_leave_out(ls_query_source *source, const char *what);
 
+/* What a written time names: in other languages it may be a day, where here it is the begin of one. */
+typedef struct ls_query_period
+{
+	ls_time from;
+	ls_time to; /* after it */
+	bool local; /* without a zone: as if it were UTC */
+} ls_query_period;
+
+/*
+ * Reads a year, a month, a day, an hour, a minute, a second or a millisecond as in ISO 8601, with or without
+ * a zone, or an epoch of 10 or 13 digits.  False: the text is none.
+ */
+extern bool ls_query_period_parse(ls_str text, ls_query_period *period);
+
 /* ---- writing ---- */
+
+/* A begin or an end of a period, as earliest= and latest= take it. */
+extern void ls_query_write_instant(ls_buf *out, ls_time time, bool local);
 
 /* A field in the head; names of scopes get their prefix.  False: there is no way to write it. */
 extern bool ls_query_write_head_field(ls_buf *out, ls_str name);

@@ -14,6 +14,12 @@
 
 #include <stdio.h>
 
+#include "src/part/match.h"
+
+/* Of one regular expression. */
+#define REGEX_MEMORY ((size_t) 256 << 10)
+#define MOST_REGEXES 64
+
 #define MAX_PARENTHESES 20
 
 bool
@@ -104,6 +110,29 @@ write_presence(ls_logql *q, ls_buf *out, ls_str name, bool there)
 	return true;
 }
 
+bool
+ls_logql_matches_nothing(ls_query_source *s, ls_str regex)
+{
+	ls_arena *arena = ++s->regexes <= MOST_REGEXES ? ls_arena_create(NULL, REGEX_MEMORY) : NULL;
+	const char *error;
+	ls_regex *compiled;
+	ls_buf whole;
+	bool matches;
+
+	if (arena == NULL)
+		return true;
+	ls_buf_init(&whole, arena);
+	ls_buf_lit(&whole, "^(?:");
+	ls_buf_str(&whole, regex);
+	ls_buf_lit(&whole, ")$");
+	compiled = whole.failed
+				   ? NULL
+				   : ls_regex_compile(arena, ls_str_make(whole.data, whole.len), false, &error);
+	matches = compiled == NULL || ls_regex_match(compiled, LS_STR(""), &error) != 0;
+	ls_arena_destroy(arena);
+	return matches;
+}
+
 /* A part of a regular expression that means itself. */
 static bool
 is_literal(ls_str s)
@@ -167,8 +196,10 @@ static bool
 write_regex_match(ls_logql *q, ls_buf *out, ls_str name, ls_str regex)
 {
 	int n = count_alternatives(regex);
-	bool open_start = regex.len > 2 && memcmp(regex.data, ".*", 2) == 0;
-	bool open_end = regex.len > 2 && ends_with(regex, ".*") && !ends_with(regex, "\\.*");
+	/* .*a|b.* are two expressions. */
+	bool one = regex.len > 2 && memchr(regex.data, '|', regex.len) == NULL;
+	bool open_start = one && memcmp(regex.data, ".*", 2) == 0;
+	bool open_end = one && ends_with(regex, ".*") && !ends_with(regex, "\\.*");
 	ls_str prefix = ls_str_make(regex.data, regex.len < 2 ? 0 : regex.len - 2);
 
 	if (n == 1)
@@ -221,6 +252,8 @@ write_match(ls_logql *q, ls_buf *out, ls_str name, ls_str op, ls_str value)
 		return write_presence(q, out, name, !negated);
 	if (regex && (value.len == 0 || ls_str_eq(value, LS_STR(".*"))))
 		return ls_query_source_fail(q->s, "a regular expression that every value matches");
+	if (regex && count_alternatives(value) == 0 && ls_logql_matches_nothing(q->s, value))
+		return ls_query_source_fail(q->s, "a regular expression that a missing label matches");
 	if (value.len == 0)
 		return write_presence(q, out, name, negated);
 	if (negated)
@@ -278,6 +311,7 @@ static bool
 read_line_filter(ls_logql *q, const char *test, bool negated, bool regex)
 {
 	ls_buf terms;
+	bool every = false; /* every line contains the empty text */
 	int n = 0;
 
 	if (q->formatted)
@@ -291,20 +325,22 @@ read_line_filter(ls_logql *q, const char *test, bool negated, bool regex)
 			return ls_query_source_fail(q->s, "ip()");
 		if (!ls_logql_string(q->s, &text))
 			return false;
-		if (n > 0)
+		if (text.len == 0)
+		{
+			every = true;
+			continue;
+		}
+		if (n++ > 0)
 			ls_buf_printf(&terms, " %s ", negated ? "AND" : "OR");
 		ls_buf_printf(&terms, "event %s ", test);
 		if (regex)
 			ls_query_write_regex(&terms, text);
 		else
 			ls_query_write_text(&terms, text);
-		/* Every line contains the empty text. */
-		if (text.len > 0)
-			n++;
-		else
-			terms.len = 0;
 	} while (ls_query_source_word(q->s, "or"));
-	if (n == 0)
+	if (every && negated)
+		return ls_query_source_fail(q->s, "a line filter that no line passes");
+	if (every)
 		return true;
 	begin_term(q);
 	if (n > 1 && !q->in_stages)
@@ -470,11 +506,13 @@ read_parser(ls_logql *q, const char *stage)
 static bool
 read_pattern(ls_logql *q)
 {
+	bool captured = false; /* at last */
 	ls_str pattern;
 	ls_buf regex;
 
 	if (!ls_logql_string(q->s, &pattern))
 		return false;
+	ls_query_source_leave_out(q->s, "fields of a line that has only the begin of the pattern");
 	ls_buf_init(&regex, q->s->arena);
 	ls_buf_char(&regex, '^');
 	for (size_t i = 0; i < pattern.len;)
@@ -493,13 +531,17 @@ read_pattern(ls_logql *q)
 			else
 				ls_buf_printf(&regex, "(?<%.*s>.*?)", (int) name.len, name.data);
 			i = end + 1;
+			captured = true;
 			continue;
 		}
+		captured = false;
 		if (strchr("\\^$.[]()*+?{}|", pattern.data[i]) != NULL)
 			ls_buf_char(&regex, '\\');
 		ls_buf_char(&regex, pattern.data[i++]);
 	}
-	ls_buf_char(&regex, '$');
+	/* What follows the last text does not matter. */
+	if (captured)
+		ls_buf_char(&regex, '$');
 	if (regex.failed)
 		return ls_query_source_fail(q->s, NULL);
 	begin_stage(q, "rex ");
@@ -564,8 +606,13 @@ read_stage(ls_logql *q)
 	ls_query_source *s = q->s;
 	ls_str text;
 
-	if (ls_query_source_word(s, "json") || ls_query_source_word(s, "unpack"))
+	if (ls_query_source_word(s, "json"))
 		return read_parser(q, "json");
+	if (ls_query_source_word(s, "unpack"))
+	{
+		ls_query_source_leave_out(s, "that unpack replaces the line by _entry");
+		return read_parser(q, "json");
+	}
 	if (ls_query_source_word(s, "logfmt"))
 		return read_parser(q, "logfmt");
 	if (ls_query_source_word(s, "pattern"))
@@ -607,7 +654,10 @@ read_stage(ls_logql *q)
 	{
 		/* Here a value that cannot be read is not an error of the row. */
 		ls_query_source_leave_out(s, "__error__");
-		return read_operator(s).len > 0 ? ls_logql_string(s, &text) : ls_query_source_fail(s, NULL);
+		if (!ls_query_source_take(s, "=") || ls_query_source_char(s, 0) == '~' ||
+			!ls_logql_string(s, &text))
+			return ls_query_source_fail(s, NULL);
+		return text.len == 0 || ls_query_source_fail(s, "a search for errors of a stage");
 	}
 	return read_label_filter(q);
 }

@@ -33,6 +33,12 @@ extern bool ls_logql_string(ls_query_source *s, ls_str *value);
 /* Our name of a label. */
 extern ls_str ls_logql_label(ls_str name);
 
+/*
+ * Does the regular expression match all of the empty text?  There it finds a missing label too, here it does not.
+ * Also true of one that is none, and after 64 of a query.
+ */
+extern bool ls_logql_matches_nothing(ls_query_source *s, ls_str regex);
+
 /* {app="x", env=~"a|b"}: terms of the head, `terms` of them. */
 extern bool ls_logql_selector(ls_logql *q);
 

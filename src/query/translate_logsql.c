@@ -70,10 +70,20 @@ read_quoted(ls_query_source *s, ls_str *text)
 	ls_buf_init(&out, s->arena);
 	for (s->pos++; ls_query_source_char(s, 0) != '\''; s->pos++)
 	{
-		s->pos += ls_query_source_char(s, 0) == '\\';
-		if (ls_query_source_char(s, 0) == '\0')
+		char c = ls_query_source_char(s, 0);
+
+		if (c == '\\')
+		{
+			s->pos++;
+			c = ls_query_source_char(s, 0);
+			if (c == 'n' || c == 't' || c == 'r')
+				c = c == 'n' ? '\n' : c == 't' ? '\t' : '\r';
+			else if (c != '\'' && c != '"' && c != '\\')
+				return ls_query_source_fail(s, "this escape in a string");
+		}
+		if (c == '\0')
 			return ls_query_source_fail(s, NULL);
-		ls_buf_char(&out, ls_query_source_char(s, 0));
+		ls_buf_char(&out, c);
 	}
 	s->pos++;
 	*text = out.len > 0 ? ls_str_make(out.data, out.len) : LS_STR("");
@@ -185,6 +195,20 @@ write_text(ls_logsql *q, ls_buf *out, const logsql_value *value)
 	return true;
 }
 
+/* field:=value, field:=value* */
+static bool
+write_exact(ls_logsql *q, ls_buf *out, ls_str field, const logsql_value *value)
+{
+	if (value->text.len == 0)
+		return write_presence(q, out, field, value->prefix);
+	if (!value->prefix)
+		return write_comparison(q, out, field, "=", value);
+	if (!ls_logsql_field(q, out, field))
+		return false;
+	ls_buf_char(out, '=');
+	return write_prefix(q, out, value);
+}
+
 /* field:word finds the word anywhere in the field. */
 static bool
 write_word(ls_logsql *q, ls_buf *out, ls_str field, const logsql_value *value)
@@ -194,12 +218,7 @@ write_word(ls_logsql *q, ls_buf *out, ls_str field, const logsql_value *value)
 	if (value->text.len == 0)
 		return write_presence(q, out, field, value->prefix);
 	ls_query_source_leave_out(q->s, "longer values that have the word");
-	if (!value->prefix)
-		return write_comparison(q, out, field, "=", value);
-	if (!ls_logsql_field(q, out, field))
-		return false;
-	ls_buf_char(out, '=');
-	return write_prefix(q, out, value);
+	return write_exact(q, out, field, value);
 }
 
 static bool
@@ -209,6 +228,9 @@ write_matches(ls_logsql *q, ls_buf *out, ls_str field)
 
 	if (!read_quoted(q->s, &regex) || !ls_logsql_field(q, out, field))
 		return ls_query_source_fail(q->s, NULL);
+	/* There a missing field is the empty text. */
+	if (ls_logql_matches_nothing(q->s, regex))
+		return ls_query_source_fail(q->s, "a regular expression that finds the empty text");
 	ls_buf_lit(out, " MATCHES ");
 	ls_query_write_regex(out, regex);
 	return true;
@@ -266,56 +288,48 @@ ls_logsql_seconds(ls_buf *out, int64_t seconds)
 		ls_buf_printf(out, "%llds", (long long) seconds);
 }
 
-/* 2026-01-31Z or 2026-01-31T10:00:00Z; *whole: it is a day. */
+/* 2026, 2026-01-31Z, 2026-01-31T10:00:00Z */
 static bool
-write_time(ls_logsql *q, ls_str time, bool *whole)
+read_period(ls_query_source *s, ls_query_period *period)
 {
-	ls_query_time parsed;
-	size_t start = q->times.len;
-
-	*whole = time.len == 11 && time.data[10] == 'Z';
-	if (*whole)
-		ls_buf_printf(&q->times, "%.*sT00:00:00Z", 10, time.data);
-	else if (time.len >= 20 && time.data[10] == 'T')
-		ls_buf_str(&q->times, time);
-	if (q->times.failed || q->times.len == start ||
-		!ls_query_time_parse(ls_str_make(q->times.data + start, q->times.len - start), &parsed))
-		return ls_query_source_fail(q->s, "this time");
-	return true;
+	return ls_query_period_parse(ls_logsql_word(s, true), period) ||
+		   ls_query_source_fail(s, "this time in _time");
 }
 
-/* [from, to) */
+static void
+write_period(ls_logsql *q, const ls_query_period *from, ls_time to, bool local)
+{
+	ls_buf_lit(&q->times, "earliest=");
+	ls_query_write_instant(&q->times, from->from, from->local);
+	ls_buf_lit(&q->times, " latest=");
+	ls_query_write_instant(&q->times, to, local);
+}
+
+/* [from, to): without the end; [from, to]: with all that `to` names, be it a day or a second. */
 static bool
 read_time_range(ls_logsql *q)
 {
 	ls_query_source *s = q->s;
-	bool open = ls_query_source_char(s, 0) == '(';
-	bool whole;
-	ls_str from;
-	ls_str to;
+	ls_query_period from;
+	ls_query_period to;
 
+	s->certain = true;
+	if (ls_query_source_char(s, 0) == '(')
+		return ls_query_source_fail(s, "a range of _time without its begin");
 	s->pos++;
-	from = ls_logsql_word(s, true);
+	if (!read_period(s, &from))
+		return false;
 	if (!ls_query_source_take(s, ","))
 		return ls_query_source_fail(s, NULL);
-	s->certain = true;
-	to = ls_logsql_word(s, true);
-	ls_buf_lit(&q->times, "earliest=");
-	if (!write_time(q, from, &whole))
-		return false;
-	if (open && whole)
-		return ls_query_source_fail(s, "a range of _time that begins after a day");
-	ls_buf_lit(&q->times, " latest=");
-	if (!write_time(q, to, &whole))
+	if (!read_period(s, &to))
 		return false;
 	if (ls_query_source_take(s, "]"))
-	{
-		if (whole)
-			return ls_query_source_fail(s, "a range of _time that includes a day at its end");
-		ls_query_source_leave_out(s, "the last second of _time");
-		return true;
-	}
-	return ls_query_source_take(s, ")") || ls_query_source_fail(s, NULL);
+		write_period(q, &from, to.to, to.local);
+	else if (ls_query_source_take(s, ")"))
+		write_period(q, &from, to.from, to.local);
+	else
+		return ls_query_source_fail(s, NULL);
+	return true;
 }
 
 /* After _time: */
@@ -324,10 +338,13 @@ read_time(ls_logsql *q, bool inside)
 {
 	ls_query_source *s = q->s;
 	char c = ls_query_source_char(s, 0);
+	size_t start = s->pos;
+	ls_query_period period;
 	int64_t seconds;
 	int64_t offset = 0;
 
 	s->marks++;
+	s->certain = true;
 	if (q->times.len > 0)
 		return ls_query_source_fail(s, "_time twice");
 	if (c == '[' || c == '(')
@@ -337,20 +354,30 @@ read_time(ls_logsql *q, bool inside)
 	}
 	else
 	{
-		if (c < '0' || c > '9')
-			return ls_query_source_fail(s, NULL);
-		s->certain = true;
 		seconds = ls_logsql_duration(s);
 		if (seconds > 0 && ls_query_source_word(s, "offset"))
 			offset = ls_logsql_duration(s);
-		if (seconds < 0 || offset < 0)
-			return ls_query_source_fail(s, "this time in _time");
-		ls_buf_lit(&q->times, "earliest=-");
-		ls_logsql_seconds(&q->times, seconds + offset);
-		if (offset > 0)
+		if (seconds < 0)
 		{
-			ls_buf_lit(&q->times, " latest=-");
-			ls_logsql_seconds(&q->times, offset);
+			/* A day, or another period. */
+			s->pos = start;
+			if (!read_period(s, &period))
+				return false;
+			if (ls_query_source_word(s, "offset"))
+				return ls_query_source_fail(s, "an offset of this time in _time");
+			write_period(q, &period, period.to, period.local);
+		}
+		else if (offset < 0)
+			return ls_query_source_fail(s, "this time in _time");
+		else
+		{
+			ls_buf_lit(&q->times, "earliest=-");
+			ls_logsql_seconds(&q->times, seconds + offset);
+			if (offset > 0)
+			{
+				ls_buf_lit(&q->times, " latest=-");
+				ls_logsql_seconds(&q->times, offset);
+			}
 		}
 	}
 	/* There a range would hold for what is beside it too. */
@@ -447,7 +474,7 @@ read_function(ls_logsql *q, ls_buf *out, ls_str name, ls_str field)
 	if (ls_str_eq(name, LS_STR("re")))
 		good = write_matches(q, out, field.len > 0 ? field : LS_STR("event"));
 	else if (field.len > 0 && ls_str_eq(name, LS_STR("exact")))
-		good = read_value(s, &value) && write_comparison(q, out, field, "=", &value);
+		good = read_value(s, &value) && write_exact(q, out, field, &value);
 	/* Case is ignored here. */
 	else if (field.len == 0 && ls_str_eq(name, LS_STR("i")))
 		good = read_value(s, &value) && write_text(q, out, &value);
@@ -491,17 +518,7 @@ read_field_value(ls_logsql *q, ls_buf *out, ls_str field)
 		return write_matches(q, out, field);
 	}
 	if (ls_query_source_take(s, "="))
-	{
-		if (!read_value(s, &value))
-			return false;
-		if (!value.prefix || value.text.len == 0)
-			return value.prefix ? write_presence(q, out, field, true)
-								: write_comparison(q, out, field, "=", &value);
-		if (!ls_logsql_field(q, out, field))
-			return false;
-		ls_buf_char(out, '=');
-		return write_prefix(q, out, &value);
-	}
+		return read_value(s, &value) && write_exact(q, out, field, &value);
 	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++)
 		if (ls_query_source_take(s, bounds[i]))
 		{
@@ -534,6 +551,9 @@ read_comparison(ls_logsql *q, ls_buf *out, ls_str name, bool *found)
 		*found = true;
 		if (!read_value(q->s, &value))
 			return false;
+		if ((operators[i][0] == '<' || operators[i][0] == '>') &&
+			(value.quoted || !ls_query_is_number(value.text)))
+			return ls_query_source_fail(q->s, "a comparison with this value");
 		if (!value.prefix)
 			return write_comparison(q, out, name, operators[i], &value);
 		if (operators[i][0] != '=' || value.quoted)

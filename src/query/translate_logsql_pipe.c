@@ -284,29 +284,34 @@ read_sort(ls_logsql *q, ls_buf *out)
 	return true;
 }
 
-/* uniq by (a, b), top 10 by (a) */
+/* uniq by (a, b), top 10 by (a): rows without the field are a value too, which top and dedup do not have. */
 static bool
 read_distinct(ls_logsql *q, ls_buf *out, bool top)
 {
+	ls_query_source *s = q->s;
 	ls_buf fields;
+	ls_buf count;
 
-	ls_buf_init(&fields, q->s->arena);
-	ls_buf_printf(out, top ? "top " : "dedup ");
-	if (top && !ls_query_source_word(q->s, "by"))
+	ls_buf_init(&fields, s->arena);
+	ls_buf_init(&count, s->arena);
+	if (top && !ls_query_source_word(s, "by"))
 	{
-		ls_buf_lit(out, "limit=");
-		if (!read_count(q, out) || !ls_query_source_word(q->s, "by"))
-			return ls_query_source_fail(q->s, NULL);
-		ls_buf_char(out, ' ');
+		if (!read_count(q, &count) || !ls_query_source_word(s, "by"))
+			return ls_query_source_fail(s, NULL);
 	}
-	else if (!top)
-		(void) ls_query_source_word(q->s, "by");
-	ls_query_source_spaces(q->s);
-	q->s->marks += ls_query_source_char(q->s, 0) == '(';
-	if (!read_fields(q, &fields) || fields.failed)
-		return ls_query_source_fail(q->s, NULL);
+	else if (top)
+		ls_buf_lit(&count, "10");
+	else
+		(void) ls_query_source_word(s, "by");
+	ls_query_source_spaces(s);
+	s->marks += ls_query_source_char(s, 0) == '(';
+	if (!read_fields(q, &fields) || fields.failed || count.failed)
+		return ls_query_source_fail(s, NULL);
+	ls_buf_printf(out, top ? "stats count as hits by " : "stats count by ");
 	ls_buf_append(out, fields.data, fields.len);
-	if (!top)
+	if (top)
+		ls_buf_printf(out, " | sort %.*s -hits", (int) count.len, count.data);
+	else
 	{
 		ls_buf_lit(out, " | fields ");
 		ls_buf_append(out, fields.data, fields.len);

@@ -18,11 +18,13 @@ typedef struct lucene_value
 {
 	ls_str text; /* without escapes */
 	bool quoted;
-	bool star; /* it has a * that was not escaped */
-	bool one;  /* or a ? */
+	bool star;    /* it has a * that was not escaped */
+	bool one;     /* or a ? */
+	bool escaped; /* it has one that was escaped */
 } lucene_value;
 
 static bool read_or(ls_query_source *s, ls_buf *out, ls_str field);
+static bool write_period(ls_query_source *s, ls_buf *out, const lucene_value *value);
 
 static bool
 is_space(char c)
@@ -59,6 +61,7 @@ read_word(ls_query_source *s, bool name, lucene_value *value)
 				((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
 				return ls_query_source_fail(s, NULL);
 			s->marks++;
+			value->escaped = value->escaped || c == '*' || c == '?';
 			ls_buf_char(&out, c);
 			s->pos++;
 			continue;
@@ -75,6 +78,8 @@ read_word(ls_query_source *s, bool name, lucene_value *value)
 	}
 	if (out.failed)
 		return ls_query_source_fail(s, NULL);
+	if (value->escaped && (value->star || value->one))
+		return ls_query_source_fail(s, "an escaped * or ? beside one that is not");
 	if (out.len > 0)
 		value->text = ls_str_make(out.data, out.len);
 	return true;
@@ -88,11 +93,19 @@ read_phrase(ls_query_source *s, lucene_value *value)
 	ls_buf_init(&out, s->arena);
 	for (s->pos++; ls_query_source_char(s, 0) != '"'; s->pos++)
 	{
-		if (ls_query_source_char(s, 0) == '\\')
+		char c = ls_query_source_char(s, 0);
+
+		if (c == '\\')
+		{
 			s->pos++;
-		if (ls_query_source_char(s, 0) == '\0')
+			c = ls_query_source_char(s, 0);
+			/* \n is an n for Lucene and a line's end for KQL. */
+			if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+				return ls_query_source_fail(s, "this escape in a text");
+		}
+		if (c == '\0')
 			return ls_query_source_fail(s, NULL);
-		ls_buf_char(&out, ls_query_source_char(s, 0));
+		ls_buf_char(&out, c);
 	}
 	s->pos++;
 	if (out.failed)
@@ -136,16 +149,16 @@ read_suffix(ls_query_source *s, lucene_value *value)
 	}
 }
 
-/* A regular expression that a value with * and ? is. */
+/* A regular expression that a value with * and ? is; `one` is what a ? stands for. */
 static void
-write_wildcard(ls_buf *regex, ls_str text, const char *any)
+write_wildcard(ls_buf *regex, ls_str text, const char *one)
 {
 	for (size_t i = 0; i < text.len; i++)
 	{
 		if (text.data[i] == '*')
-			ls_buf_append(regex, any, strlen(any));
+			ls_buf_printf(regex, "%s*", one);
 		else if (text.data[i] == '?')
-			ls_buf_char(regex, '.');
+			ls_buf_append(regex, one, strlen(one));
 		else
 		{
 			if (strchr("\\^$.[](){}+|/", text.data[i]) != NULL)
@@ -192,7 +205,7 @@ write_text(ls_query_source *s, ls_buf *out, const lucene_value *value)
 	{
 		ls_buf_init(&regex, s->arena);
 		ls_buf_lit(&regex, "(?i)\\b");
-		write_wildcard(&regex, value->text, "\\w*");
+		write_wildcard(&regex, value->text, "\\w");
 		ls_buf_lit(&regex, "\\b");
 		return write_matches(s, out, LS_STR("event"), &regex);
 	}
@@ -238,18 +251,20 @@ write_equal(ls_query_source *s, ls_buf *out, ls_str field, const lucene_value *v
 		ls_buf_lit(out, "=*");
 		return true;
 	}
-	if (ls_str_eq(field, LS_STR("*")) || field.len == 0)
+	if (field.len == 0 || (ls_str_eq(field, LS_STR("*")) && ls_str_eq(value->text, LS_STR("*"))))
 		return write_text(s, out, value);
 	if (memchr(field.data, '*', field.len) != NULL)
 		return ls_query_source_fail(s, "a wildcard in the name of a field");
 	if (builtin_of(field) == LS_QUERY_EVENT && !ls_str_eq(value->text, LS_STR("*")))
 		return write_text(s, out, value);
+	if (builtin_of(field) == LS_QUERY_TIMESTAMP && !ls_str_eq(value->text, LS_STR("*")))
+		return write_period(s, out, value);
 	field = name_of(field);
 	if (value->one)
 	{
 		ls_buf_init(&regex, s->arena);
 		ls_buf_char(&regex, '^');
-		write_wildcard(&regex, value->text, ".*");
+		write_wildcard(&regex, value->text, ".");
 		ls_buf_char(&regex, '$');
 		return write_matches(s, out, field, &regex);
 	}
@@ -266,18 +281,71 @@ write_equal(ls_query_source *s, ls_buf *out, ls_str field, const lucene_value *v
 	return true;
 }
 
-/* now-15m, now-1d/d, 2026-01-31T00:00:00Z: how earliest= and latest= write it. */
+/* now-1d/d, rounded up: the day after the one that it names. */
 static bool
-write_time(ls_query_source *s, ls_buf *out, ls_str time)
+write_rounded_up(ls_query_source *s, ls_buf *out, ls_str time)
+{
+	size_t slash = time.len - 2;
+	int64_t amount = 0;
+
+	if (time.data[slash] != '/')
+		return ls_query_source_fail(s, "this time");
+	if (slash > 3)
+	{
+		for (size_t i = 4; i + 1 < slash; i++)
+		{
+			if (time.data[i] < '0' || time.data[i] > '9' || i > 8)
+				return ls_query_source_fail(s, "this time");
+			amount = amount * 10 + (time.data[i] - '0');
+		}
+		if (slash < 6 || (time.data[3] != '-' && time.data[3] != '+') ||
+			time.data[slash - 1] != time.data[slash + 1])
+			return ls_query_source_fail(s, "this time, which is rounded up,");
+		if (time.data[3] == '-')
+			amount = -amount;
+	}
+	amount++;
+	if (amount != 0)
+		ls_buf_printf(out, "%s%lld%.*s", amount > 0 ? "+" : "", (long long) amount,
+					  time.data[slash + 1] == 'M' ? 3 : 1,
+					  time.data[slash + 1] == 'M'   ? "mon"
+					  : time.data[slash + 1] == 'H' ? "h"
+													: time.data + slash + 1);
+	ls_buf_printf(out, "@%.*s", time.data[slash + 1] == 'M' ? 3 : 1,
+				  time.data[slash + 1] == 'M'   ? "mon"
+				  : time.data[slash + 1] == 'H' ? "h"
+												: time.data + slash + 1);
+	return true;
+}
+
+/*
+ * now-15m, now-1d/d, 2026-01-31T00:00:00Z: how earliest= and latest= write it.  `up`: the end of what it names,
+ * as <= and > mean it (2026-01-31 is a day).
+ */
+static bool
+write_time(ls_query_source *s, ls_buf *out, ls_str time, bool up)
 {
 	ls_query_time parsed;
+	ls_query_period period;
 	size_t start = out->len;
 	size_t i = 3;
 
 	if (time.len < 3 || memcmp(time.data, "now", 3) != 0)
-		ls_buf_str(out, time);
+	{
+		if (!ls_query_period_parse(time, &period))
+			return ls_query_source_fail(s, "this time");
+		if (up || !ls_query_time_parse(time, &parsed))
+			ls_query_write_instant(out, up ? period.to : period.from, period.local);
+		else
+			ls_buf_str(out, time);
+	}
 	else if (time.len == 3)
 		ls_buf_str(out, time);
+	else if (up && memchr(time.data, '/', time.len) != NULL)
+	{
+		if (!write_rounded_up(s, out, time))
+			return false;
+	}
 	else
 		for (; i < time.len; i++)
 		{
@@ -296,6 +364,27 @@ write_time(ls_query_source *s, ls_buf *out, ls_str time)
 	return true;
 }
 
+/* timestamp op time, where op is <, <=, > or >=. */
+static bool
+write_time_bound(ls_query_source *s, ls_buf *out, const char *op, ls_str time)
+{
+	bool from = op[0] == '>';
+	bool up = from != (op[1] == '=');
+
+	if (!s->compare_times)
+	{
+		ls_buf_printf(out, from ? "earliest=" : "latest=");
+		return write_time(s, out, time, up);
+	}
+	if (time.len > 2 && memcmp(time.data, "now", 3) == 0)
+		return ls_query_source_fail(s, "a time here that depends on now");
+	ls_buf_printf(out, "timestamp%s\"", from ? ">=" : "<");
+	if (!write_time(s, out, time, up))
+		return false;
+	ls_buf_char(out, '"');
+	return true;
+}
+
 /* field op value, where op is <, <=, > or >=. */
 static bool
 write_bound(ls_query_source *s, ls_buf *out, ls_str field, const char *op,
@@ -303,26 +392,42 @@ write_bound(ls_query_source *s, ls_buf *out, ls_str field, const char *op,
 {
 	ls_query_time parsed;
 
-	if (builtin_of(field) == LS_QUERY_TIMESTAMP && !s->compare_times)
-	{
-		ls_buf_append(out, op[0] == '>' ? "earliest=" : "latest=", op[0] == '>' ? 9 : 7);
-		return write_time(s, out, value->text);
-	}
+	if (builtin_of(field) == LS_QUERY_TIMESTAMP)
+		return write_time_bound(s, out, op, value->text);
 	if (value->text.len > 2 && memcmp(value->text.data, "now", 3) == 0)
 		return ls_query_source_fail(s, "a time here that depends on now");
 	if (!ls_query_write_head_field(out, name_of(field)))
 		return ls_query_source_fail(s, NULL);
 	ls_buf_append(out, op, strlen(op));
-	if (!value->quoted && ls_query_is_number(value->text))
+	/* In quotes too: which it is depends on the field there. */
+	if (ls_query_is_number(value->text))
 		ls_buf_str(out, value->text);
 	else if (value->text.len == 0 || value->star || value->one)
 		return ls_query_source_fail(s, NULL);
 	/* 10.0.0.1 and 5s: neither numbers, nor in the order of texts. */
-	else if (!value->quoted && value->text.data[0] >= '0' && value->text.data[0] <= '9' &&
+	else if (value->text.data[0] >= '0' && value->text.data[0] <= '9' &&
 			 (!ls_query_time_parse(value->text, &parsed) || !parsed.absolute))
 		return ls_query_source_fail(s, "a comparison with this value");
 	else
 		ls_query_write_text(out, value->text);
+	return true;
+}
+
+/* timestamp:2026-01-31 is all of that day. */
+static bool
+write_period(ls_query_source *s, ls_buf *out, const lucene_value *value)
+{
+	ls_query_period period;
+
+	if (value->star || value->one || !ls_query_period_parse(value->text, &period))
+		return ls_query_source_fail(s, "this time");
+	s->marks++;
+	ls_buf_printf(out, s->compare_times ? "(timestamp>=\"" : "earliest=");
+	ls_query_write_instant(out, period.from, period.local);
+	ls_buf_printf(out, s->compare_times ? "\" timestamp<\"" : " latest=");
+	ls_query_write_instant(out, period.to, period.local);
+	if (s->compare_times)
+		ls_buf_lit(out, "\")");
 	return true;
 }
 
@@ -354,8 +459,8 @@ read_range(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 	if (!to_open && ls_query_source_char(s, 0) != ']')
 		return ls_query_source_fail(s, NULL);
 	s->pos++;
-	has_from = !ls_str_eq(from.text, LS_STR("*"));
-	has_to = !ls_str_eq(to.text, LS_STR("*"));
+	has_from = from.quoted || !ls_str_eq(from.text, LS_STR("*"));
+	has_to = to.quoted || !ls_str_eq(to.text, LS_STR("*"));
 	if (!has_from && !has_to)
 		return write_equal(s, out, field, &from);
 	if (negated && has_from && has_to)
@@ -381,12 +486,17 @@ read_regex(ls_query_source *s, ls_buf *out, ls_str field)
 	ls_buf_init(&regex, s->arena);
 	if (whole)
 		ls_buf_lit(&regex, "^(?:");
+	else
+		ls_query_source_leave_out(s, "that an expression matches one whole word");
 	for (s->pos++; ls_query_source_char(s, 0) != '/'; s->pos++)
 	{
 		char c = ls_query_source_char(s, 0);
 
 		if (c == '\0')
 			return ls_query_source_fail(s, NULL);
+		/* Lucene's own: the complement, numbers, both of two, any text, no text. */
+		if (strchr("~<>&@#\"", c) != NULL)
+			return ls_query_source_fail(s, "~ < > & @ # or \" in a regular expression");
 		if (c == '\\')
 		{
 			s->pos++;
@@ -462,6 +572,13 @@ read_more_words(ls_query_source *s, ls_buf *out, ls_str field)
 	}
 }
 
+static bool
+is_operator(ls_str word)
+{
+	return ls_str_eq_nocase(word, LS_STR("and")) || ls_str_eq_nocase(word, LS_STR("or")) ||
+		   ls_str_eq_nocase(word, LS_STR("not"));
+}
+
 /* What follows `field:`. */
 static bool
 read_field_value(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
@@ -504,7 +621,7 @@ read_field_value(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 	if (!read_word(s, false, &value))
 		return false;
 	read_suffix(s, &value);
-	if (value.text.len == 0)
+	if (value.text.len == 0 || is_operator(value.text))
 		return ls_query_source_fail(s, NULL);
 	start = out->len;
 	if (!write_equal(s, out, field, &value))
@@ -531,10 +648,12 @@ read_term(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 {
 	static const char *const comparisons[] = {"!=", ">=", "<=", "==", "=", ">", "<"};
 	lucene_value value;
+	size_t begin;
 	size_t after;
 	char c;
 
 	ls_query_source_spaces(s);
+	begin = s->pos;
 	c = ls_query_source_char(s, 0);
 	if (c == '(')
 	{
@@ -574,13 +693,16 @@ read_term(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 	}
 	if (c == ':')
 	{
-		lucene_value rest;
-
-		if (!read_word(s, false, &rest))
+		s->pos = begin;
+		if (!read_word(s, false, &value))
 			return false;
-		ls_query_write_text(out, ls_str_make(s->text.data + after - value.text.len,
-											 s->pos - after + value.text.len));
-		return true;
+		if (ls_query_source_char(s, 0) == ':' ||
+			memchr(value.text.data, '/', value.text.len) == NULL)
+			return ls_query_source_fail(s, "a field inside of another one");
+		value.quoted = true;
+		if (value.star || value.one)
+			return ls_query_source_fail(s, "a wildcard in this value");
+		return write_equal(s, out, field, &value);
 	}
 	for (size_t i = 0; field.len == 0 && i < sizeof(comparisons) / sizeof(comparisons[0]); i++)
 	{
@@ -602,11 +724,20 @@ read_term(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 	return write_equal(s, out, field, &value);
 }
 
+/* How a term counts among others without an operator between them. */
+typedef enum clause
+{
+	CLAUSE_PLAIN,
+	CLAUSE_REQUIRED, /* + */
+	CLAUSE_EXCLUDED  /* - or NOT */
+} clause;
+
 static bool
-read_not(ls_query_source *s, ls_buf *out, ls_str field)
+read_not(ls_query_source *s, ls_buf *out, ls_str field, clause *kind)
 {
 	bool negated = false;
 
+	*kind = CLAUSE_PLAIN;
 	for (;;)
 	{
 		char c;
@@ -624,6 +755,7 @@ read_not(ls_query_source *s, ls_buf *out, ls_str field)
 		else if ((c == '-' || c == '+') && !is_space(ls_query_source_char(s, 1)))
 		{
 			negated = negated != (c == '-');
+			*kind = c == '+' ? CLAUSE_REQUIRED : *kind;
 			s->pos++;
 			s->marks += c == '+';
 		}
@@ -631,7 +763,10 @@ read_not(ls_query_source *s, ls_buf *out, ls_str field)
 			break;
 	}
 	if (negated)
+	{
+		*kind = CLAUSE_EXCLUDED;
 		ls_buf_lit(out, "NOT ");
+	}
 	return read_term(s, out, field, negated);
 }
 
@@ -646,34 +781,110 @@ at_end(ls_query_source *s)
 	return c == '\0' || c == ')' || (c == '|' && ls_query_source_char(s, 1) != '|');
 }
 
+/* Terms of one level, and how they count. */
+typedef struct clauses
+{
+	ls_buf plain; /* joined by OR */
+	ls_buf must;  /* the others, joined by AND */
+	int n_plain;
+	int n_required;
+	int n_excluded;
+	int n_ands;
+	int n_ors;
+	int n_without; /* without an operator before them */
+} clauses;
+
+static void
+add_clause(clauses *list, clause kind, ls_str text)
+{
+	bool plain = kind == CLAUSE_PLAIN;
+	ls_buf *buf = plain ? &list->plain : &list->must;
+
+	if (buf->len > 0)
+		ls_buf_printf(buf, plain ? " OR " : " AND ");
+	ls_buf_str(buf, text);
+	list->n_plain += plain;
+	list->n_required += kind == CLAUSE_REQUIRED;
+	list->n_excluded += kind == CLAUSE_EXCLUDED;
+}
+
+/*
+ * +a b -c: what has + must be there, what has - must not.  Beside a +, the others only weigh; without one, after
+ * a name, one of them must be there.
+ */
+static bool
+write_clauses(ls_query_source *s, ls_buf *out, size_t start, const clauses *list, bool named)
+{
+	bool marked = list->n_required > 0 || (named && list->n_excluded > 0);
+
+	if (list->n_without == 0)
+		return true;
+	if (named ? list->n_ands > 0 || (list->n_ors > 0 && marked)
+			  : list->n_required > 0 && list->n_plain > 0 && list->n_ands + list->n_ors > 0)
+		return ls_query_source_fail(s, "terms without an operator beside others that have one");
+	if (!marked || (!named && list->n_plain == 0))
+		return true;
+	if (list->plain.failed || list->must.failed)
+		return ls_query_source_fail(s, NULL);
+	out->len = start;
+	if (list->n_plain > 0 && list->n_required > 0)
+		ls_query_source_leave_out(s, "terms without + beside one with it");
+	else if (list->n_plain > 0)
+	{
+		ls_buf_printf(out, list->n_plain > 1 ? "(" : "");
+		ls_buf_append(out, list->plain.data, list->plain.len);
+		ls_buf_printf(out, list->n_plain > 1 ? ") AND " : " AND ");
+	}
+	ls_buf_append(out, list->must.data, list->must.len);
+	return true;
+}
+
 static bool
 read_or(ls_query_source *s, ls_buf *out, ls_str field)
 {
+	size_t start = out->len;
+	clauses list = {.n_plain = 0};
+
+	ls_buf_init(&list.plain, s->arena);
+	ls_buf_init(&list.must, s->arena);
 	for (;;)
 	{
-		if (!read_not(s, out, field))
+		size_t begin = out->len;
+		clause kind;
+
+		if (!read_not(s, out, field, &kind) || out->failed)
 			return ls_query_source_fail(s, NULL);
+		add_clause(&list, kind, ls_str_make(out->data + begin, out->len - begin));
 		if (at_end(s))
-			return true;
+			return write_clauses(s, out, start, &list, field.len > 0);
 		if (ls_query_source_word(s, "OR"))
+		{
+			list.n_ors++;
 			ls_buf_lit(out, " OR ");
+		}
 		else if (ls_query_source_word(s, "or") || ls_query_source_take(s, "||"))
 		{
 			s->marks++;
+			list.n_ors++;
 			ls_buf_lit(out, " OR ");
 		}
 		else if (ls_query_source_word(s, "AND"))
+		{
+			list.n_ands++;
 			ls_buf_lit(out, " AND ");
+		}
 		else if (ls_query_source_word(s, "and") || ls_query_source_take(s, "&&"))
 		{
 			s->marks++;
+			list.n_ands++;
 			ls_buf_lit(out, " AND ");
 		}
 		/* The values of one field are alternatives. */
-		else if (field.len > 0)
-			ls_buf_lit(out, " OR ");
 		else
-			ls_buf_char(out, ' ');
+		{
+			list.n_without++;
+			ls_buf_printf(out, field.len > 0 ? " OR " : " ");
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ typedef struct metric
 	ls_str by[LS_LOGQL_MAX_BY];
 	int n_by;
 	int limit;
+	bool aggregated; /* by sum and the like: one series in total */
 } metric;
 
 static const struct
@@ -255,6 +256,8 @@ read_range_function(ls_logql *q, int function, metric *m)
 		return false;
 	if (q->seconds == 0 || !ls_query_source_take(s, ")"))
 		return ls_query_source_fail(s, NULL);
+	if (m->bytes)
+		ls_query_source_leave_out(s, "bytes of characters beyond ASCII, of which len() counts one");
 	if (strcmp(m->aggregate, "count") == 0 && m->per_second && q->unwrapped.len > 0)
 		snprintf(m->aggregate, sizeof(m->aggregate), "sum");
 	else if (strcmp(m->aggregate, "count") == 0 || m->bytes)
@@ -309,9 +312,14 @@ read_aggregation(ls_logql *q, ls_str name, metric *m)
 	if (top && (m->n_by == 0 || before || after))
 		return ls_query_source_fail(s, "topk without sum by (...)");
 	if (top)
+	{
 		m->limit = outer.limit;
+		if (!q->whole_range)
+			ls_query_source_leave_out(s, "that each time has its own most frequent series");
+	}
 	else if (!sort)
 	{
+		m->aggregated = true;
 		memcpy(m->by, outer.by, sizeof(m->by));
 		m->n_by = outer.n_by;
 	}
@@ -431,6 +439,8 @@ ls_query_read_logql(ls_query_source *source, ls_buf *out)
 	}
 	else if (!read_metric(&q, &m) || !write_metric(&q, &m, out))
 		return ls_query_source_fail(source, NULL);
+	else if (!m.aggregated && m.n_by == 0)
+		ls_query_source_leave_out(source, "a series for each stream");
 	ls_query_source_spaces(source);
 	if (source->pos < source->text.len)
 		return ls_query_source_fail(source, q.metric ? "arithmetic with metrics" : NULL);

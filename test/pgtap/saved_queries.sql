@@ -1,5 +1,5 @@
 -- Saved queries, and with them what all resources of the workspace have in common.
-SELECT plan(65);
+SELECT plan(68);
 
 DO $$
 BEGIN
@@ -145,8 +145,16 @@ SELECT is(pg_temp.by('member', format('SELECT logsvc_internal.check_query_of(%L,
 
 -- ---- delete, limits ----
 
+SELECT is(pg_temp.by('member', format('SELECT logsvc.update_saved_query(%L, %L) ->> ''name''', id,
+	'{"name": "mine alone"}')), 'mine alone', 'it has another name') FROM own;
 SELECT is(pg_temp.by('member', format('SELECT logsvc.delete_saved_query(%L)', id)), '', 'its author may')
 FROM own;
+SELECT is_empty($$SELECT action FROM logsvc_internal.audit_entry WHERE details::text LIKE '%mine%'$$,
+	'the audit log does not name it');
+SELECT is(array_agg(a.action || ' ' || a.details ORDER BY a.number), ARRAY['saved_query.created {"private": true}',
+	'saved_query.updated {"changed": ["name"], "private": true, "version": 2}', 'saved_query.deleted {"private": true}'],
+	'it says that something private changed')
+FROM logsvc_internal.audit_entry a, own WHERE a.resource = own.id;
 SELECT is(pg_temp.by('member', $$SELECT logsvc.delete_saved_query(logsvc.create_saved_query(
 	'{"name": "x", "q": "*"}') ->> 'id')$$), '', 'also of those for all');
 DO $$

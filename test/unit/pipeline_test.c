@@ -144,7 +144,12 @@ test_presets(void)
 	masked("jwt", "eyJhbGciOiJub25lIn0.eyJhIjoxfQ. x eyJhbGciOiJub25lIn0", "*** x eyJhbGciOiJub25lIn0");
 	masked("iban", "NL91ABNA0417164300 nl91 abna 0417 1643 00 NL92ABNA0417164300",
 		   "*** *** NL92ABNA0417164300");
-	masked("iban", "xDE89370400440532013000 DE8937040044053201300", "xDE89370400440532013000 DE8937040044053201300");
+	masked("iban", "DE8937040044053201300 DE893704004405320130001", "DE8937040044053201300 DE893704004405320130001");
+	/* Letters may touch it, if it is in capitals or the word IBAN is before it; ids of small letters are no accounts. */
+	masked("iban", "IBANDE89370400440532013000 accountNL91ABNA0417164300EUR Ibande89370400440532013000 1DE89370400440532013000x",
+		   "IBAN*** account***EUR Iban*** 1***x");
+	masked("iban", "xde89370400440532013000 de89370400440532013000x xNL91abna0417164300",
+		   "xde89370400440532013000 de89370400440532013000x xNL91abna0417164300");
 }
 
 /* Escapes, and what stands at an address without a space. */
@@ -172,6 +177,12 @@ test_separators(void)
 	masked("creditcard", "4111\xe2\x80\x91" "1111\xe2\x80\x93" "1111\xe2\x88\x92" "1111 4111\xe2\x80\xaf" "1111\xe2\x80\x89" "1111\xe3\x80\x80" "1111",
 		   "*** ***");
 	masked("creditcard", "41\xe2\x80\x8b" "11\xe2\x80\x8d" "11\xef\xbb\xbf" "111\xc2\xad" "111\xe2\x81\xa0" "1111", "***");
+	/* Characters that show nothing, several beside each other too, with and without a blank. */
+	masked("creditcard", "4111\xe1\xa0\x8e" "1111\xef\xb8\x8f" "1111\xcd\x8f" "1111", "***");
+	masked("creditcard", "4\xef\xb8\x8f\xe2\x83\xa3" "111\xd8\x9c" "1111\xe1\x85\x9f" "1111\xf3\xa0\x81\xbf" "1111", "***");
+	masked("creditcard", "41\xe2\x80\x8b\xe2\x80\x8b\xe2\x80\x8b\xe2\x80\x8b" "11 \xe2\x81\xa9" "1111\xe3\x85\xa4" "1111\xf0\x9d\x85\xb3" "1111", "***");
+	masked("creditcard", "4111\xef\xbe\xa0" "1111\xef\xbf\xb0" "1111\xe1\x9e\xb4" "1111 4111\xe2\xa0\x80" "1111\xf0\x9b\xb2\xa0" "1111\xe1\xa0\x8b" "1111", "*** ***");
+	masked("iban", "DE89\xef\xb8\x8f" "3704\xcd\x8f\xcd\x8f\xcd\x8f\xcd\x8f" "0044\xe1\xa0\x8e" "0532013000", "***");
 	masked("creditcard", "4,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1 /41/11/11/11/11/11/11/11 41111,11111,111111", "4,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1 /41/11/11/11/11/11/11/11 41111,11111,111111");
 	masked("creditcard", "4111 1111 1111    1111 4111\xe2\x82\xac" "1111 1111 1111", "4111 1111 1111    1111 4111\xe2\x82\xac" "1111 1111 1111");
 	masked("iban", "DE89_3704_0044_0532_0130_00 DE89/3704/0044/0532/0130/00 DE89  3704  0044  0532  0130  00", "*** *** ***");

@@ -73,10 +73,22 @@ test_logql(void)
 			"app=\"a\" | rex \"user=(?P<u>\\w+)\" | where u MATCHES \"^(?:al.*)$\""
 			" | where (u = \"a\" OR u = \"b\") AND n > 1");
 	becomes("{app=\"a\"} | pattern \"<ip> - <_> [<at>]\" | ip != \"\" |= \"x\"",
-			"app=\"a\" | rex \"^(?<ip>.*?) - .*? \\[(?<at>.*?)\\]$\" | where ip != null"
+			"app=\"a\" | rex \"^(?<ip>.*?) - .*? \\[(?<at>.*?)\\]\" | where ip != null"
 			" | where event CONTAINS \"x\"");
 	becomes("{app=\"a\"} | label_format who=user | drop x, y | line_format \"{{.who}}\"",
 			"app=\"a\" | rename user as who | fields - x, y");
+	/* Every line has the empty text; an expression that it matches finds events without the label there. */
+	becomes("{app=\"a\"} |= \"\" or \"x\"", "app=\"a\"");
+	becomes("{app=\"a\"} |= \"x\" or \"\" |= \"y\"", "app=\"a\" event CONTAINS \"y\"");
+	becomes("{app=~\".*x|y.*\"}", "app MATCHES \"^(?:.*x|y.*)$\"");
+	says("{app=\"a\"} != \"\"", "this is LogQL; a line filter that no line passes cannot be translated");
+	says("{env=~\"dev|\"}",
+		 "this is LogQL; a regular expression that a missing label matches cannot be translated");
+	says("{env!~\"(dev)?\"}",
+		 "this is LogQL; a regular expression that a missing label matches cannot be translated");
+	says("{app=\"a\"} | json | __error__!=\"\"", "this is LogQL, which is not understood here");
+	says("{app=\"a\"} | json | __error__=\"JSONParserErr\"",
+		 "this is LogQL; a search for errors of a stage cannot be translated");
 	becomes("{index=\"a\", by=\"b\"}", "attributes.index=\"a\" by=\"b\"");
 	becomes("{app=\"say \\\"hi\\\" \\\\ there\"}", "app=\"say \\\"hi\\\" \\\\ there\"");
 	becomes("  {app=\"a\"}\n  |= `x\"y`\n", "app=\"a\" event CONTAINS \"x\\\"y\"");
@@ -117,6 +129,16 @@ test_metrics(void)
 			"app=\"a\" | timechart span=10s max(ms) as value by host");
 	becomes("sum(bytes_rate({app=\"a\"}[2h]))",
 			"app=\"a\" | timechart span=2h sum(len(event)) as bytes | eval rate = bytes / 7200");
+	says("sum(bytes_rate({app=\"a\"}[2h]))",
+		 "this is LogQL, which is written here: app=\"a\" | timechart span=2h sum(len(event)) as bytes |"
+		 " eval rate = bytes / 7200 (left out: bytes of characters beyond ASCII, of which len() counts"
+		 " one)");
+	says("rate({app=\"a\"}[5m])",
+		 "this is LogQL, which is written here: app=\"a\" | timechart span=5m count | eval rate = count /"
+		 " 300 (left out: a series for each stream)");
+	says("topk(5, sum by (path) (count_over_time({app=\"a\"}[1h])))",
+		 "this is LogQL, which is written here: app=\"a\" | timechart span=1h limit=5 count by path"
+		 " (left out: that each time has its own most frequent series)");
 	becomes("sum(count_over_time({app=\"a\"}[$__auto]))", "app=\"a\" | timechart count");
 	becomes("sum(sum_over_time({app=\"a\"} | unwrap ms [5m])) by (index)",
 			"app=\"a\" | timechart span=5m sum(ms) as value by index");
@@ -149,7 +171,26 @@ test_logsql(void)
 	becomes("_time:[2026-01-31Z, 2026-02-01Z) x",
 			"earliest=2026-01-31T00:00:00Z latest=2026-02-01T00:00:00Z x");
 	becomes("_time:[2026-01-31T10:00:00Z, 2026-01-31T11:00:00Z]",
-			"earliest=2026-01-31T10:00:00Z latest=2026-01-31T11:00:00Z");
+			"earliest=2026-01-31T10:00:00Z latest=2026-01-31T11:00:01Z");
+	becomes("_time:[2026-01-31Z, 2026-02-28Z] x",
+			"earliest=2026-01-31T00:00:00Z latest=2026-03-01T00:00:00Z x");
+	becomes("_time:2026-01-31Z error", "earliest=2026-01-31T00:00:00Z latest=2026-02-01T00:00:00Z error");
+	becomes("_time:2026-02 error", "earliest=2026-02-01 latest=2026-03-01 error");
+	becomes("_time:2025 error", "earliest=2025-01-01 latest=2026-01-01 error");
+	becomes("_time:2026-01-31T23 x", "earliest=2026-01-31T23:00:00 latest=2026-02-01 x");
+	becomes("_time:2026-01-31T23:59+02:00 x",
+			"earliest=2026-01-31T21:59:00Z latest=2026-01-31T22:00:00Z x");
+	warns("_time:2026-01-31", "OTHER_LANGUAGE", "earliest=2026-01-31 latest=2026-02-01");
+	warns("_time:9999-12-31", "OTHER_LANGUAGE", "");
+	becomes("_time:>5m", "");
+	says("_time:(2026-01-31Z, 2026-02-01Z) x",
+		 "this is LogsQL; a range of _time without its begin cannot be translated");
+	becomes("_time:5m path:exact(\"api\"*)", "earliest=-5m path=api*");
+	becomes("_time:5m path:='a\\nb'", "earliest=-5m path=\"a\nb\"");
+	says("_stream:{a=\"b\"} took>5s",
+		 "this is LogsQL; a comparison with this value cannot be translated");
+	says("_stream:{a=\"b\"} user:~\"x*\"",
+		 "this is LogsQL; a regular expression that finds the empty text cannot be translated");
 	becomes("service:~\"check.*\" -debug", "service MATCHES \"check.*\" NOT debug");
 	becomes("~\"err|warn\" !_msg:~'x y'", "event MATCHES \"err|warn\" NOT event MATCHES \"x y\"");
 	becomes("_stream:{app=\"shop\", env=~\"a|b\"} error*",
@@ -179,9 +220,9 @@ test_logsql(void)
 		" | where users > 5 AND host MATCHES \"web\" | sort 10 -users, host | fields host, users");
 	becomes(
 		"_time:5m | uniq by (host, zone) | rename host as h | delete zone",
-		"earliest=-5m | dedup host, zone | fields host, zone | rename host as h | fields - zone");
+		"earliest=-5m | stats count by host, zone | fields host, zone | rename host as h | fields - zone");
 	becomes("_time:5m * | top 5 by (host) | unpack_json",
-			"earliest=-5m * | top limit=5 host | json");
+			"earliest=-5m * | stats count as hits by host | sort 5 -hits | json");
 
 	warns("_time:5m error", "OTHER_LANGUAGE", "earliest=-5m error");
 	warns("_time:5m level:error", "OTHER_LANGUAGE", "earliest=-5m level=error");
@@ -210,6 +251,52 @@ test_lucene(void)
 	becomes("@timestamp:[now-15m TO now] error", "earliest=-15m latest=now error");
 	becomes("@timestamp:[2026-01-01 TO 2026-01-31} OR status:[5 TO 6]",
 			"timestamp>=\"2026-01-01\" timestamp<\"2026-01-31\" OR status>=5 status<=6");
+	/* There <= and > mean the end of what is named. */
+	becomes("@timestamp:[2026-01-01 TO 2026-01-31] x", "earliest=2026-01-01 latest=2026-02-01 x");
+	becomes("@timestamp:{2026-01-01 TO 2026-01-31} x", "earliest=2026-01-02 latest=2026-01-31 x");
+	becomes("@timestamp:[2026 TO 2026-02] x", "earliest=2026-01-01 latest=2026-03-01 x");
+	becomes("@timestamp:[2026-01-01T10:00:00Z TO 2026-01-01T11:30:00Z] x",
+			"earliest=2026-01-01T10:00:00Z latest=2026-01-01T11:30:01Z x");
+	becomes("@timestamp:[now-1d/d TO now/d] x", "earliest=-1d@d latest=+1d@d x");
+	becomes("@timestamp:[now-2M/M TO now-1M/M] x", "earliest=-2mon@mon latest=@mon x");
+	says("@timestamp:[now-1d TO now-1d/h]",
+		 "this is Lucene or KQL; this time, which is rounded up, cannot be translated");
+	becomes("@timestamp:[* TO 2026-01-31] OR status:[5 TO 6]",
+			"timestamp<\"2026-02-01\" OR status>=5 status<=6");
+	becomes("@timestamp:{2026-01-01 TO *] OR status:[5 TO 6]",
+			"timestamp>=\"2026-01-02\" OR status>=5 status<=6");
+	becomes("a || NOT timestamp:2026-01-31", "a OR NOT (timestamp>=\"2026-01-31\" timestamp<\"2026-02-01\")");
+	warns("@timestamp:2026-01-31", "OTHER_LANGUAGE", "earliest=2026-01-31 latest=2026-02-01");
+	warns("timestamp:2026-01-31T10 x", "OTHER_LANGUAGE",
+		  "earliest=2026-01-31T10:00:00 latest=2026-01-31T11:00:00 x");
+	becomes("status:[\"400\" TO \"499\"]", "status>=400 status<=499");
+	/* What has + or - among terms without an operator. */
+	becomes("name:(+a -b)", "(name=a AND NOT name=b)");
+	becomes("name:(a b -c)", "((name=a OR name=b) AND NOT name=c)");
+	becomes("name:(a -b)", "(name=a AND NOT name=b)");
+	becomes("name:(-a -b)", "(NOT name=a AND NOT name=b)");
+	becomes("name:(+a +b)", "(name=a AND name=b)");
+	becomes("name:(+a b c)", "(name=a)");
+	becomes("name:(a b)", "(name=a OR name=b)");
+	becomes("name:(a OR b -c)", "");
+	becomes("name:(a AND b c)", "");
+	becomes("(+a -b c) && d", "(a AND NOT b) AND d");
+	warns("+a b", "OTHER_LANGUAGE", "a");
+	warns("+a -b", "", "");
+	warns("+a AND b", "OTHER_LANGUAGE", "a AND b");
+	/* A value of another field, or none. */
+	becomes("name:(a b:c)", "");
+	becomes("name:(a http://x/y)", "(name=a OR name=\"http://x/y\")");
+	becomes("name:NOT x:[1 TO 2]", "");
+	becomes("*:x && y", "");
+	becomes("host:a\\*b*", "");
+	becomes("host:a\\*b", "host=\"a*b\"");
+	becomes("name:\"a\\nb\" && x", "");
+	becomes("te?t && x", "event MATCHES \"(?i)\\bte\\wt\\b\" AND x");
+	becomes("name:/a~b/ && x", "");
+	says("message:/jo.n/ && x:[1 TO 2]",
+		 "this is Lucene or KQL, which is written here: event MATCHES \"jo.n\" AND x>=1 x<=2 (left out:"
+		 " that an expression matches one whole word)");
 	becomes("timestamp:>=now-1d/d && level:error", "earliest=-1d@d AND level=error");
 	becomes("name:[alpha TO beta] || !x:1", "name>=\"alpha\" name<=\"beta\" OR NOT x=1");
 	becomes("roam~1 \"jakarta apache\"~10 title:x^4", "roam \"jakarta apache\" title=x");
