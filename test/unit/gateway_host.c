@@ -62,6 +62,7 @@ static struct
 	long bytes;
 	long cut;
 	long largest; /* request, in messages */
+	long ends;    /* messages "<13>the end" */
 	char organization[80];
 	char index[80];
 	char peer[80];
@@ -204,6 +205,7 @@ count_lines(const ls_request *request)
 		lines.cut += line.cut;
 		copy(lines.peer, line.peer);
 		copy(lines.text, line.text);
+		lines.ends += ls_str_eq(line.text, LS_STR("<13>the end"));
 	}
 	if (body.len > 0)
 		abort();
@@ -217,8 +219,10 @@ static void
 describe_lines(ls_buf *buf)
 {
 	ls_buf_printf(buf,
-				  "{\"requests\":%ld,\"messages\":%ld,\"bytes\":%ld,\"cut\":%ld,\"largest\":%ld",
-				  lines.requests, lines.messages, lines.bytes, lines.cut, lines.largest);
+				  "{\"requests\":%ld,\"messages\":%ld,\"bytes\":%ld,\"cut\":%ld,\"largest\":%ld,"
+				  "\"ends\":%ld",
+				  lines.requests, lines.messages, lines.bytes, lines.cut, lines.largest,
+				  lines.ends);
 	member(buf, "organization", ls_str_make(lines.organization, strlen(lines.organization)));
 	member(buf, "index", ls_str_make(lines.index, strlen(lines.index)));
 	member(buf, "peer", ls_str_make(lines.peer, strlen(lines.peer)));
