@@ -286,6 +286,32 @@ extern const ls_time *ls_part_ingest_times(ls_part *part, uint32_t block);
 extern const uint64_t *ls_part_batches(ls_part *part, uint32_t block);
 extern const uint32_t *ls_part_places(ls_part *part, uint32_t block);
 
+/*
+ * Texts of a block that are equal except for numbers and ids, as they are stored: by template.
+ * So texts can be counted without being made.
+ */
+typedef struct ls_text_templates
+{
+	uint32_t n;              /* templates; 0: the texts are not stored in this form */
+	const uint16_t *numbers; /* the template of each value */
+	const bool *whole;       /* of each template: are its texts any texts? */
+
+	/* for ls_part_template_text */
+	const uint16_t *places;
+	struct ls_text_template *templates;
+	struct ls_digit_table *table;
+	uint64_t most;
+} ls_text_templates;
+
+/*
+ * Reads the templates of a column in a block; they live until ls_part_release_block, and so does
+ * the text of one of the values.  False: see ls_part_error.
+ */
+extern bool ls_part_text_templates(ls_part *part, uint32_t block, uint32_t column,
+								   ls_text_templates *templates);
+extern bool ls_part_template_text(ls_part *part, const ls_text_templates *templates, uint32_t v,
+								  ls_str *text);
+
 /* Frees the decoded data of blocks; dictionaries stay. */
 extern void ls_part_release_block(ls_part *part);
 

@@ -483,3 +483,39 @@ ls_part_vector(ls_part *part, uint32_t block, uint32_t column)
 	cache->vectors[column] = vector;
 	return vector;
 }
+
+/* ---- texts as templates ---- */
+
+static const char damaged[] = "a column is damaged";
+
+bool
+ls_part_text_templates(ls_part *part, uint32_t block, uint32_t column, ls_text_templates *templates)
+{
+	const ls_column_entry *e = &part->directory.columns[column];
+	uint32_t count;
+	ls_str payload;
+	ls_reader r;
+
+	memset(templates, 0, sizeof(*templates));
+	if (e->storage != LS_STORAGE_PLAIN || !LS_KIND_IS_TEXT(e->column.kind))
+		return true;
+	if (ls_part_cache(part, block) == NULL || !count_values(part, block, column, &count))
+		return false;
+	if (count == 0)
+		return true;
+	if (!ls_part_column_payload(part, block, column, &payload))
+		return false;
+	r = ls_reader_make(payload.data, payload.len);
+	if (ls_read_u8(&r) != LS_TEXTS_TEMPLATES)
+		return true;
+	if (!ls_part_templates_read(&r, count, part->block_arena, templates) || r.pos != r.end)
+		return ls_part_fail(part, ls_arena_failed(part->block_arena) ? "out of memory" : damaged);
+	return true;
+}
+
+bool
+ls_part_template_text(ls_part *part, const ls_text_templates *templates, uint32_t v, ls_str *text)
+{
+	return ls_part_templates_text(templates, v, part->block_arena, text) ||
+		   ls_part_fail(part, ls_arena_failed(part->block_arena) ? "out of memory" : damaged);
+}

@@ -5,7 +5,7 @@
  *
  * It reads what part_templates.c writes.  All columns are decoded before the first
  * text is made, so making a text only copies pieces: literals, digits from a few
- * bits, numbers.  Up to 16 bytes are always copied as 16, so all sources have that
+ * bits, numbers.  Those who only count templates make the texts that they need.  Up to 16 bytes are always copied as 16, so all sources have that
  * many bytes after them, and the target has room for the longest row.
  *
  *-------------------------------------------------------------------------
@@ -31,7 +31,7 @@ typedef struct op
 	} u;
 } op;
 
-typedef struct template
+typedef struct ls_text_template
 {
 	op *ops;
 	uint32_t n_ops;
@@ -46,11 +46,10 @@ typedef struct template
 	uint64_t bit;
 	const char *digits; /* of the rows from `next` on */
 	const char *nibbles;
-}
-template;
+} template;
 
 /* The digits of numbers below 1,000; larger ones are invalid. */
-typedef struct digit_table
+typedef struct ls_digit_table
 {
 	char digits[1024][4];
 	bool made;
@@ -274,6 +273,32 @@ make_table(digit_table *table)
 	table->made = true;
 }
 
+/* The digits of the row at t->bit; false when bits say no digit. */
+static inline bool
+row_digits(template *t, const digit_table *table, char *digits, char *nibbles)
+{
+	uint32_t left = t->n_digits;
+	uint32_t highest = 0;
+
+	for (; left >= 3; left -= 3, digits += 3)
+	{
+		uint32_t v = get_bits(t, 10);
+
+		memcpy(digits, table->digits[v], 4);
+		highest = v > highest ? v : highest;
+	}
+	if (left > 0)
+	{
+		uint32_t v = get_bits(t, left == 2 ? 7 : 4);
+
+		memcpy(digits, table->digits[v] + 3 - left, left);
+		highest = v >= (left == 2 ? 100 : 10) ? 1000 : highest;
+	}
+	for (uint32_t k = 0; k < t->n_nibbles; k++)
+		nibbles[k] = "0123456789abcdef"[get_bits(t, 4)];
+	return highest < 1000;
+}
+
 /*
  * All digits of a template, before any text is made: of a row's own, written
  * just now, a copy of 16 bytes would wait.  False when bits say no digit, or
@@ -284,7 +309,7 @@ expand_digits(template *t, ls_arena *arena, digit_table *table)
 {
 	char *digits = ls_arena_alloc(arena, (size_t) t->rows * t->n_digits + PADDING);
 	char *nibbles = ls_arena_alloc(arena, (size_t) t->rows * t->n_nibbles + PADDING);
-	uint32_t highest = 0;
+	bool valid = true;
 
 	if (digits == NULL || nibbles == NULL)
 		return false;
@@ -293,29 +318,13 @@ expand_digits(template *t, ls_arena *arena, digit_table *table)
 	make_table(table);
 	for (uint32_t row = 0; row < t->rows; row++)
 	{
-		uint32_t left = t->n_digits;
-
-		for (; left >= 3; left -= 3, digits += 3)
-		{
-			uint32_t v = get_bits(t, 10);
-
-			memcpy(digits, table->digits[v], 4);
-			highest = v > highest ? v : highest;
-		}
-		if (left > 0)
-		{
-			uint32_t v = get_bits(t, left == 2 ? 7 : 4);
-
-			memcpy(digits, table->digits[v] + 3 - left, left);
-			digits += left;
-			highest = v >= (left == 2 ? 100 : 10) ? 1000 : highest;
-		}
-		for (uint32_t k = 0; k < t->n_nibbles; k++)
-			*nibbles++ = "0123456789abcdef"[get_bits(t, 4)];
+		valid &= row_digits(t, table, digits, nibbles);
+		digits += t->n_digits;
+		nibbles += t->n_nibbles;
 	}
 	memset(digits, 0, PADDING);
 	memset(nibbles, 0, PADDING);
-	return highest < 1000;
+	return valid;
 }
 
 static inline char *
@@ -353,12 +362,11 @@ put_number(char *to, uint64_t v, uint32_t digits)
 	return to + n;
 }
 
-/* Appends the next text of a template; NULL when it is not valid. */
-static char *
-put_row(template *t, char *to, const char *limit)
+/* Appends the text of a row with these digits; NULL when it is not valid. */
+static inline char *
+put_text(const template *t, uint32_t row, const char *digits, const char *nibbles, char *to,
+		 const char *limit)
 {
-	uint32_t row = t->next++;
-
 	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
 	{
 		switch (o->kind)
@@ -367,12 +375,12 @@ put_row(template *t, char *to, const char *limit)
 				to = copy(to, o->u.literal, o->parameter);
 				break;
 			case LS_TEMPLATE_DIGITS:
-				to = copy(to, t->digits, o->parameter);
-				t->digits += o->parameter;
+				to = copy(to, digits, o->parameter);
+				digits += o->parameter;
 				break;
 			case LS_TEMPLATE_HEX:
-				to = copy(to, t->nibbles, o->parameter);
-				t->nibbles += o->parameter;
+				to = copy(to, nibbles, o->parameter);
+				nibbles += o->parameter;
 				break;
 			case LS_TEMPLATE_INTEGERS:
 			case LS_TEMPLATE_PACKED:
@@ -393,72 +401,165 @@ put_row(template *t, char *to, const char *limit)
 	return to;
 }
 
-bool
-ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
-						 const char **data)
+/* Appends the next text of a template; NULL when it is not valid. */
+static char *
+put_row(template *t, char *to, const char *limit)
 {
-	uint64_t total = ls_read_varint(r);
-	uint64_t n_templates = ls_read_varint(r);
-	uint64_t longest = 0;
-	digit_table table = {.made = false};
-	template *templates;
-	uint64_t *numbers;
-	uint32_t *ends;
-	char *text;
-	char *to;
+	to = put_text(t, t->next++, t->digits, t->nibbles, to, limit);
+	t->digits += t->n_digits;
+	t->nibbles += t->n_nibbles;
+	return to;
+}
 
-	if (r->failed || total > LS_PART_MAX_BYTES || n_templates == 0 || n_templates > n)
+/* ---- a payload ---- */
+
+typedef struct payload
+{
+	uint64_t total; /* bytes of all texts */
+	uint64_t longest;
+	uint32_t n_templates;
+	template *templates;
+	uint64_t *numbers; /* of the template of each text */
+} payload;
+
+/* Reads all but the digits. */
+static bool
+read_payload(ls_reader *r, uint32_t n, ls_arena *arena, payload *p)
+{
+	uint64_t n_templates;
+
+	p->total = ls_read_varint(r);
+	n_templates = ls_read_varint(r);
+	p->longest = 0;
+	if (r->failed || p->total > LS_PART_MAX_BYTES || n_templates == 0 || n_templates > n)
 		return false;
-	templates = LS_PART_ARRAY(arena, template, n_templates);
-	numbers = ls_arena_alloc(arena, n * sizeof(uint64_t));
-	ends = ls_arena_alloc(arena, ((size_t) n + 1) * sizeof(uint32_t));
-	if (templates == NULL || numbers == NULL || ends == NULL)
+	p->n_templates = (uint32_t) n_templates;
+	p->templates = LS_PART_ARRAY(arena, template, n_templates);
+	p->numbers = ls_arena_alloc(arena, n * sizeof(uint64_t));
+	if (p->templates == NULL || p->numbers == NULL)
 		return false;
 	for (uint32_t i = 0; i < n_templates; i++)
 	{
-		if (!read_template(r, arena, &templates[i]))
+		if (!read_template(r, arena, &p->templates[i]))
 			return false;
 	}
-	if (!ls_part_bits_unpack(r, n, ls_part_bits_width(n_templates - 1, false), numbers))
+	if (!ls_part_bits_unpack(r, n, ls_part_bits_width(n_templates - 1, false), p->numbers))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 	{
-		if (numbers[i] >= n_templates)
+		if (p->numbers[i] >= n_templates)
 			return false;
-		templates[numbers[i]].rows++;
+		p->templates[p->numbers[i]].rows++;
 	}
 	for (int packed = 0; packed < 2; packed++)
 	{
 		for (uint32_t i = 0; i < n_templates; i++)
 		{
 			/* A template without rows is not written. */
-			if (templates[i].rows == 0 || !read_columns(r, arena, &templates[i], packed == 1))
+			if (p->templates[i].rows == 0 || !read_columns(r, arena, &p->templates[i], packed == 1))
 				return false;
 		}
 	}
 	for (uint32_t i = 0; i < n_templates; i++)
-	{
-		template *t = &templates[i];
+		p->longest = p->templates[i].longest > p->longest ? p->templates[i].longest : p->longest;
+	return p->longest <= LS_PART_MAX_BYTES;
+}
 
-		longest = t->longest > longest ? t->longest : longest;
+bool
+ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
+						 const char **data)
+{
+	digit_table table = {.made = false};
+	payload p;
+	uint32_t *ends;
+	char *text;
+	char *to;
+
+	if (!read_payload(r, n, arena, &p))
+		return false;
+	for (uint32_t i = 0; i < p.n_templates; i++)
+	{
+		template *t = &p.templates[i];
+
+		t->digits = t->nibbles = "";
 		if (t->n_digits + t->n_nibbles > 0 && !expand_digits(t, arena, &table))
 			return false;
 	}
-	if (longest > LS_PART_MAX_BYTES)
-		return false;
-	text = ls_arena_alloc(arena, (size_t) (total + longest + 2 * PADDING));
-	if (text == NULL)
+	ends = ls_arena_alloc(arena, ((size_t) n + 1) * sizeof(uint32_t));
+	text = ls_arena_alloc(arena, (size_t) (p.total + p.longest + 2 * PADDING));
+	if (ends == NULL || text == NULL)
 		return false;
 	to = text;
 	for (uint32_t i = 0; i < n; i++)
 	{
 		ends[i] = (uint32_t) (to - text);
-		to = put_row(&templates[numbers[i]], to, text + total);
-		if (to == NULL || to > text + total)
+		to = put_row(&p.templates[p.numbers[i]], to, text + p.total);
+		if (to == NULL || to > text + p.total)
 			return false;
 	}
 	ends[n] = (uint32_t) (to - text);
 	*offsets = ends;
 	*data = text;
-	return ends[n] == total;
+	return ends[n] == p.total;
+}
+
+/* ---- without the texts ---- */
+
+bool
+ls_part_templates_read(ls_reader *r, uint32_t n, ls_arena *arena, ls_text_templates *out)
+{
+	uint16_t *numbers = ls_arena_alloc(arena, n * sizeof(uint16_t));
+	uint16_t *places = ls_arena_alloc(arena, n * sizeof(uint16_t));
+	bool *whole;
+	payload p;
+
+	if (numbers == NULL || places == NULL || n > LS_PART_BLOCK_ROWS ||
+		!read_payload(r, n, arena, &p))
+		return false;
+	whole = ls_arena_alloc(arena, p.n_templates * sizeof(bool));
+	out->table = LS_PART_ARRAY(arena, digit_table, 1);
+	if (whole == NULL || out->table == NULL)
+		return false;
+	make_table(out->table);
+	for (uint32_t i = 0; i < p.n_templates; i++)
+		whole[i] = p.templates[i].n_ops == 1 && p.templates[i].ops[0].kind == LS_TEMPLATE_TEXTS;
+	for (uint32_t i = 0; i < n; i++)
+	{
+		numbers[i] = (uint16_t) p.numbers[i];
+		places[i] = (uint16_t) p.templates[p.numbers[i]].next++;
+	}
+	out->n = p.n_templates;
+	out->numbers = numbers;
+	out->whole = whole;
+	out->places = places;
+	out->templates = p.templates;
+	out->most = p.total;
+	return true;
+}
+
+bool
+ls_part_templates_text(const ls_text_templates *from, uint32_t v, ls_arena *arena, ls_str *text)
+{
+	template *t = &from->templates[from->numbers[v]];
+	uint32_t row = from->places[v];
+	char digits[LS_TEMPLATE_MAX_STREAM + PADDING] = {0};
+	char nibbles[LS_TEMPLATE_MAX_STREAM + PADDING] = {0};
+	uint64_t bits = t->n_digits / 3 * 10 + (t->n_digits % 3 * 10 + 2) / 3 + 4 * t->n_nibbles;
+	uint64_t len = t->longest;
+	char *to;
+	char *end;
+
+	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
+		len += o->kind == LS_TEMPLATE_TEXTS ? o->u.column->entries[row].len : 0;
+	t->bit = bits * row;
+	if (len > from->most + t->longest || !row_digits(t, from->table, digits, nibbles))
+		return false;
+	to = ls_arena_alloc(arena, (size_t) len + 2 * PADDING);
+	if (to == NULL)
+		return false;
+	end = put_text(t, row, digits, nibbles, to, to + len);
+	if (end == NULL || end > to + len)
+		return false;
+	*text = ls_str_make(to, (size_t) (end - to));
+	return true;
 }

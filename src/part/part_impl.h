@@ -129,6 +129,12 @@ extern bool ls_part_templates_encode(ls_part_templater *templater, const ls_str 
 extern bool ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena,
 									 const uint32_t **offsets, const char **data);
 
+/* The same, without making the texts; and the text of value v.  False as above. */
+extern bool ls_part_templates_read(ls_reader *r, uint32_t n, ls_arena *arena,
+								   ls_text_templates *out);
+extern bool ls_part_templates_text(const ls_text_templates *from, uint32_t v, ls_arena *arena,
+								   ls_str *text);
+
 /* ---- part_codec.c: compressed, checksummed frames ---- */
 
 typedef struct ls_part_compressor ls_part_compressor;

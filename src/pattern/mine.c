@@ -16,7 +16,15 @@ clamp(int value, int low, int high)
 ls_pattern_set *
 ls_pattern_mine(ls_arena *arena, const ls_str *rows, size_t n, const ls_pattern_options *options)
 {
-	miner m = {.arena = arena, .rows = rows, .nrows = n, .options = LS_PATTERN_DEFAULTS};
+	return ls_pattern_mine_counted(arena, rows, NULL, n, options);
+}
+
+ls_pattern_set *
+ls_pattern_mine_counted(ls_arena *arena, const ls_str *rows, const uint32_t *counts, size_t n,
+						const ls_pattern_options *options)
+{
+	miner m = {
+		.arena = arena, .rows = rows, .counts = counts, .nrows = n, .options = LS_PATTERN_DEFAULTS};
 
 	if (options != NULL)
 		m.options = *options;

@@ -66,6 +66,48 @@ extern ls_pattern_set *ls_pattern_mine(ls_arena *arena, const ls_str *rows, size
 									   const ls_pattern_options *options);
 
 /*
+ * The same, where row i stands for counts[i] rows (at least 1, and at most UINT32_MAX in all).
+ * The counts of the patterns are of those.
+ */
+extern ls_pattern_set *ls_pattern_mine_counted(ls_arena *arena, const ls_str *rows,
+											   const uint32_t *counts, size_t n,
+											   const ls_pattern_options *options);
+
+/*
+ * Any number of rows as a few texts that stand for them, for ls_pattern_mine_counted: rows with
+ * equal token sequences are one entry, with those of its texts that a result may show.
+ * Memory is bounded: rows of further entries are counted as left out.
+ */
+typedef struct ls_pattern_digest ls_pattern_digest;
+
+/* A text and the rows that it stands for. */
+typedef struct ls_pattern_text
+{
+	ls_str text;
+	uint64_t rows;
+	ls_time first; /* of these rows */
+	ls_time last;
+	uint32_t group; /* the caller's: each group is apart from the others */
+} ls_pattern_text;
+
+/* `most`: bytes that it may take, about.  NULL: out of memory. */
+extern ls_pattern_digest *ls_pattern_digest_make(ls_arena *arena, const ls_pattern_options *options,
+												 size_t most);
+
+/*
+ * Adds rows that have the token sequence of the text.  If it is the text of one of them only,
+ * they must be more than rare_threshold.  False: out of memory.
+ */
+extern bool ls_pattern_digest_add(ls_pattern_digest *digest, const ls_pattern_text *text);
+
+/* The texts that stand for all rows, by group, most rows first.  NULL: out of memory. */
+extern const ls_pattern_text *ls_pattern_digest_texts(ls_pattern_digest *digest, size_t *n);
+
+/* The number of entries, and of rows that were left out. */
+extern size_t ls_pattern_digest_size(const ls_pattern_digest *digest);
+extern uint64_t ls_pattern_digest_left_out(const ls_pattern_digest *digest);
+
+/*
  * Appends the line of a pattern, without a line break (decision 30):
  *
  *	[<count>x] <template>  e.g. <sample> | <sample>

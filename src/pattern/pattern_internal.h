@@ -16,6 +16,7 @@
  *	phrase.c		... because they differ only in some words at one place
  *	render.c		the result (render.h, template.c, line.c)
  *	mine.c			runs the steps
+ *	row_digest.c	any number of rows as a few texts that stand for them
  *	sort.c			sorts by 64-bit keys
  *
  *-------------------------------------------------------------------------
@@ -151,6 +152,7 @@ typedef struct miner
 {
 	ls_arena *arena;
 	const ls_str *rows;
+	const uint32_t *counts; /* how often each row counts; NULL: once */
 	size_t nrows;
 	ls_pattern_options options;
 
@@ -167,6 +169,12 @@ typedef struct miner
 
 	word_counts words; /* signatures with each word */
 } miner;
+
+static inline uint32_t
+row_count(const miner *m, size_t row)
+{
+	return m->counts == NULL ? 1 : m->counts[row];
+}
 
 /* ---- hashing ---- */
 

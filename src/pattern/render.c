@@ -297,7 +297,7 @@ fill_rare(renderer *r, uint32_t *rows, size_t n_rows, uint32_t *pattern_of_row,
 			if (!ls_display_row(m->arena, m->rows[row], &p->template))
 				return false;
 		}
-		patterns[*n - 1].count++;
+		patterns[*n - 1].count += row_count(m, row);
 		pattern_of_row[row] = (uint32_t) *n - 1;
 	}
 	return true;

@@ -144,13 +144,17 @@ ls_make_signatures(miner *m)
 	{
 		uint64_t row_hash = ls_hash64(m->rows[i].data, m->rows[i].len, 0);
 		signature *s;
+		bool fresh;
 
 		ls_scan_row(list, m->rows[i]);
 		s = find_signature(m, &table, &capacity, list->hash);
-		if (s == NULL || (s->count == 0 && !describe_signature(m, s, list, m->rows[i].data)))
+		if (s == NULL)
 			return false;
-		s->count++;
-		if (row_hash < s->row_hash || s->count == 1)
+		fresh = s->count == 0;
+		if (fresh && !describe_signature(m, s, list, m->rows[i].data))
+			return false;
+		s->count += row_count(m, i);
+		if (row_hash < s->row_hash || fresh)
 		{
 			s->row_hash = row_hash;
 			s->row = (uint32_t) i;

@@ -271,7 +271,7 @@ label_if_needed(ls_planner *p, const ls_query_stage *stage)
 		!ls_plan_is_original(p, ls_plan_field(p, "template_id")) ||
 		(stage->kind == LS_QUERY_FIELDS && stage->exclude))
 		return;
-	ls_plan_patterns(p, NULL);
+	ls_plan_patterns(p, NULL, false);
 }
 
 /* The stages that scans run, for those who ask how a query is run. */
@@ -288,6 +288,38 @@ stages_inside(const ls_planner *p, uint32 n)
 	return n == 0 ? NULL : names.data;
 }
 
+/*
+ * The program has prepared keys and arguments of aggregates.  Will it surely find the field of
+ * `patterns`, the table at stage `at`, too?  Not if stages before name many fields, or what it leads into.
+ */
+static bool
+finds_patterns(const ls_planner *p, uint32 at)
+{
+	const ls_query_stages *stages = &p->search->query->stages;
+	const ls_query_field *field = stages->items[at]->field;
+	uint32 n = stages->items[at]->by.n + 1;
+
+	for (uint32 i = p->first_stage; i < at; i++)
+	{
+		const ls_query_stage *stage = stages->items[i];
+		ls_value_fields named = {.n = 0};
+
+		n += stage->fields.n + 2 * stage->assigns.n;
+		if (stage->condition != NULL && !ls_value_list_fields(stage->condition, &named))
+			return false;
+		for (uint32 k = 0; k < stage->assigns.n; k++)
+		{
+			if (stage->assigns.items[k]->value != NULL &&
+				!ls_value_list_fields(stage->assigns.items[k]->value, &named))
+				return false;
+		}
+		n += (uint32) named.n;
+	}
+	return n <= LS_ENGINE_MAX_FIELDS &&
+		   (field == NULL || field->builtin != LS_QUERY_NOT_BUILTIN || field->n_parts == 1 ||
+			(field->n_parts > 1 && at == p->first_stage));
+}
+
 static void
 add_stages(ls_planner *p)
 {
@@ -298,6 +330,12 @@ add_stages(ls_planner *p)
 
 	if (n_stages > 0 && !p->search->by_row)
 		begin = ls_plan_program_make(p);
+	if (p->program != NULL && query->stages.items[begin]->kind == LS_QUERY_PATTERNS &&
+		!finds_patterns(p, begin))
+	{
+		p->program = NULL;
+		begin = p->first_stage;
+	}
 	p->plan->inside = stages_inside(p, begin + (p->program != NULL));
 	p->late = !p->search->places && ls_plan_is_late(p);
 	p->plan->drops = p->search->by_row && ls_plan_drops_rows(p);
@@ -367,7 +405,7 @@ add_stages(ls_planner *p)
 				ls_plan_timechart(p, stage, first);
 				break;
 			case LS_QUERY_PATTERNS:
-				ls_plan_patterns(p, stage);
+				ls_plan_patterns(p, stage, first);
 				break;
 			case LS_QUERY_TABLE:
 				ls_plan_columns(p, stage);

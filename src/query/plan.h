@@ -312,8 +312,11 @@ extern int ls_plan_buckets(ls_search *search, ls_query_duration *span, ls_query_
 /* Adds them as a parameter and returns its number. */
 extern int ls_plan_times(ls_planner *p, const ls_time *starts, int n);
 
-/* Plans the stage `patterns`; NULL: labels events as `patterns event mode=label` does. */
-extern void ls_plan_patterns(ls_planner *p, const ls_query_stage *stage);
+/*
+ * Plans the stage `patterns`; NULL: labels events as `patterns event mode=label` does.  `first`: group_parts
+ * makes the table.
+ */
+extern void ls_plan_patterns(ls_planner *p, const ls_query_stage *stage, bool first);
 
 /* ---- plan_extract.c ---- */
 

@@ -28,6 +28,8 @@ ls_plan_groups_parts(const ls_query_stage *stage)
 		case LS_QUERY_TOP:
 		case LS_QUERY_RARE:
 			return stage->fields.n + stage->by.n <= LS_PLAN_MAX_KEYS;
+		case LS_QUERY_PATTERNS:
+			return !stage->label && stage->by.n <= LS_PLAN_MAX_KEYS;
 		case LS_QUERY_STATS:
 		case LS_QUERY_TIMECHART:
 			break;
@@ -780,21 +782,89 @@ seen_sql(const char *function)
 					function);
 }
 
+/* Element `i` of the pattern of a row. */
+static char *
+pattern_element(int i)
+{
+	return psprintf("pg_catalog.json_array_element(u.p, %d)::pg_catalog.text", i);
+}
+
+/* The table of a stage, made inside parts. */
+static void
+group_patterns(ls_planner *p, const ls_query_stage *stage, const ls_query_field *field)
+{
+	const ls_pattern_options *o = &LS_PATTERN_DEFAULTS;
+	int n_by = (int) stage->by.n;
+	table t = new_table(n_by + 7);
+	StringInfoData order;
+	Datum with;
+
+	set_keys(p, &stage->by, NULL);
+	with = CStringGetTextDatum(
+		psprintf("patterns -1 %d %d %d %.17g %s",
+				 stage->max_templates < 0 ? o->max_templates : stage->max_templates,
+				 stage->max_samples < 0 ? o->max_samples : stage->max_samples,
+				 stage->rare_threshold < 0 ? o->rare_threshold : stage->rare_threshold,
+				 stage->sim_threshold < 0 ? o->sim_threshold : stage->sim_threshold,
+				 ls_cstring_of_str(ls_plan_program_source(p, NULL, field))));
+	initStringInfo(&order);
+	for (int i = 0; i < n_by; i++)
+	{
+		add_column(p, &t, ls_query_field_written(stage->by.items[i]), LS_COLUMN_ANY,
+				   psprintf("g.keys[%d]", i + 1));
+		ls_plan_append_group(&order, t.columns[i].sql);
+	}
+	add_column(p, &t, LS_STR("template"), LS_COLUMN_TEMPLATE, pattern_element(0));
+	add_column(p, &t, LS_STR("template_id"), LS_COLUMN_ANY, pattern_element(1));
+	add_column(p, &t, LS_STR("count"), LS_COLUMN_NUMBER, pattern_element(2));
+	add_column(p, &t, LS_STR("share"), LS_COLUMN_NUMBER,
+			   psprintf("pg_catalog.round(%s::pg_catalog.numeric / %s::pg_catalog.numeric, 6)"
+						"::pg_catalog.float8::pg_catalog.text",
+						pattern_element(2), pattern_element(6)));
+	add_column(p, &t, LS_STR("first_seen"), LS_COLUMN_TIME, pattern_element(3));
+	add_column(p, &t, LS_STR("last_seen"), LS_COLUMN_TIME, pattern_element(4));
+	add_column(p, &t, LS_STR("samples"), LS_COLUMN_ANY, pattern_element(5));
+	appendStringInfo(&t.list, ", u.n AS n%d", p->stage);
+	appendStringInfo(&order, "t.n%d", p->stage);
+	resetStringInfo(&p->sql);
+	appendStringInfo(
+		&p->sql,
+		"SELECT %s FROM %s CROSS JOIN LATERAL pg_catalog.json_array_elements("
+		"g.\"values\"[1]::pg_catalog.json) WITH ORDINALITY u(p, n)",
+		t.list.data,
+		group_parts(
+			p, "NULL",
+			psprintf("$%d", ls_plan_parameter(p, TEXTARRAYOID,
+											  PointerGetDatum(construct_array(&with, 1, TEXTOID, -1,
+																			  false, TYPALIGN_INT)),
+											  false)),
+			"NULL", false));
+	p->plan->patterns = stage->span;
+	set_table(p, &t, order.data);
+}
+
 void
-ls_plan_patterns(ls_planner *p, const ls_query_stage *stage)
+ls_plan_patterns(ls_planner *p, const ls_query_stage *stage, bool first)
 {
 	const ls_query_field *field =
 		stage != NULL && stage->field != NULL ? stage->field : ls_plan_field(p, "event");
 	int n_by = stage == NULL ? 0 : (int) stage->by.n;
 	int most = stage == NULL || stage->max_templates < 0 ? LS_PATTERN_DEFAULTS.max_templates
 														 : stage->max_templates;
-	char *value = ls_plan_reference(p, field);
 	bool timed = !p->plan->table;
 	table t = new_table(n_by + 7);
 	StringInfoData partition;
 	StringInfoData order;
+	char *value;
 	int column;
 	int place;
+
+	if (first)
+	{
+		group_patterns(p, stage, field);
+		return;
+	}
+	value = ls_plan_reference(p, field);
 
 	if (p->plan->table && strcmp(value, LS_SQL_MISSING) == 0)
 		ls_search_fail(p->search, stage == NULL ? field->span : stage->span,

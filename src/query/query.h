@@ -414,6 +414,7 @@ typedef struct ls_search_notes
 	uint64 numbers[LS_PLAN_MAX_COUNTERS]; /* values that are numbers, by counter of the plan */
 	uint64 others[LS_PLAN_MAX_COUNTERS];  /* values that are not */
 	uint64 unmined;                       /* rows that patterns left out */
+	uint64 undigested;                    /* the same, inside parts */
 	uint64 cut_lists;                     /* lists of values() that are not complete */
 
 	/* by number of the stage json, logfmt or kv: */

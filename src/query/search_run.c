@@ -401,6 +401,10 @@ add_notes(ls_search *search, const ls_plan *plan, const ls_search_notes *notes)
 		ls_query_warn(search->query, search->arena, "PATTERNS_LIMIT", plan->patterns,
 					  "patterns looks at 1000000 rows, %llu were left out",
 					  (unsigned long long) notes->unmined);
+	if (notes->undigested > 0)
+		ls_query_warn(search->query, search->arena, "PATTERNS_LIMIT", plan->patterns,
+					  "patterns left out %llu rows: the texts take more memory than a search has",
+					  (unsigned long long) notes->undigested);
 	if (notes->cut_lists > 0)
 		ls_query_warn(search->query, search->arena, "VALUES_LIMIT", plan->lists,
 					  "values() lists the first %d values, up to 1 MB: %llu list%s not complete",
@@ -505,6 +509,7 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 		notes->numbers[i] += session.numbers[i];
 		notes->others[i] += session.others[i];
 	}
+	notes->undigested = session.unmined;
 	add_notes(search, plan, notes);
 	if (a.n == 0 || plan->table)
 		ls_search_warn_unknown(search);

@@ -70,6 +70,14 @@ ls_aggregates_make(ls_arena *arena, const ls_group_request *request)
 				found = true;
 				m->kind = MEASURE_PERCENTILE;
 			}
+			if (!found && strcmp(kind, "patterns") == 0)
+			{
+				int options = ls_patterns_options(m, text + at);
+
+				found = options > 0;
+				m->kind = MEASURE_PATTERNS;
+				m->name = ls_str_make(m->name.data + options, m->name.len - (size_t) options);
+			}
 		}
 		if (!found || m->counter >= LS_SCAN_MAX_COUNTERS)
 			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -123,6 +131,8 @@ ls_aggregate_reserve(ls_aggregate *m, uint32 n_groups)
 		case MEASURE_FIRST:
 		case MEASURE_LAST:
 			m->edges = grow(m, m->edges, sizeof(ls_edge), capacity);
+			break;
+		case MEASURE_PATTERNS:
 			break;
 	}
 	m->capacity = capacity;
@@ -230,7 +240,7 @@ ls_aggregate_insert(ls_aggregate *m, uint32 n)
 uint64
 ls_aggregate_distinct(const ls_aggregate *m)
 {
-	return m->set.n;
+	return m->set.n + (m->digest == NULL ? 0 : ls_pattern_digest_size(m->digest));
 }
 
 static void
@@ -603,6 +613,9 @@ ls_aggregate_add(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows, uint
 		case MEASURE_LAST:
 			add_edges(m, scan, rows);
 			break;
+		case MEASURE_PATTERNS:
+			ls_patterns_add(m, scan, rows);
+			break;
 		default:
 			add_numbers(m, scan, rows);
 			break;
@@ -661,6 +674,8 @@ ls_aggregate_finish(ls_aggregate *m, uint32 n_groups)
 	ls_aggregate_reserve(m, n_groups);
 	if (m->kind == MEASURE_PERCENTILE)
 		sort_samples(m, n_groups);
+	if (m->kind == MEASURE_PATTERNS)
+		ls_patterns_finish(m);
 	if (ls_scan_current != NULL && m->counter >= 0)
 	{
 		ls_scan_current->numbers[m->counter] += m->numbers;
@@ -838,6 +853,8 @@ ls_aggregate_result(ls_aggregate *m, uint32 group, ls_buf *buf)
 			if (isfinite(value))
 				append_double(buf, value);
 			return isfinite(value);
+		case MEASURE_PATTERNS:
+			return ls_patterns_result(m, group, buf);
 	}
 	return false;
 }

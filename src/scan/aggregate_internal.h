@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate_internal.h
- *	  The state of an aggregate of group_parts: aggregate.c builds it from rows,
- *	  group_merge.c moves it from one process to another.
+ *	  The state of an aggregate of group_parts: aggregate.c and aggregate_patterns.c
+ *	  build it from rows, group_merge.c moves it from one process to another.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +12,8 @@
 #include "src/scan/group_internal.h"
 
 #include "miscadmin.h"
+
+#include "src/pattern/pattern.h"
 
 #define LS_SAMPLES_CHUNK 65536
 
@@ -25,7 +27,8 @@ typedef enum ls_aggregate_kind
 	MEASURE_MAX,
 	MEASURE_FIRST,
 	MEASURE_LAST,
-	MEASURE_PERCENTILE
+	MEASURE_PERCENTILE,
+	MEASURE_PATTERNS
 } ls_aggregate_kind;
 
 /* Bytes of a group that are often replaced; the memory is reused if the new ones fit. */
@@ -121,6 +124,13 @@ struct ls_aggregate
 	ls_distinct_table set;
 	ls_entries entries; /* by dictionary entry: the group that it was last counted for */
 	ls_hashed pending[LS_PART_BLOCK_ROWS];
+
+	/* patterns; rows that were left out are `others` */
+	ls_pattern_options options;
+	ls_pattern_digest *digest; /* NULL: no rows so far */
+	struct ls_tallies *tallies;
+	const ls_pattern_text *texts; /* set by ls_patterns_finish */
+	size_t n_texts;
 };
 
 /* Makes room for groups below n_groups. */
@@ -140,6 +150,21 @@ extern Numeric ls_aggregate_numeric(int128 units, int scale);
 extern void ls_aggregate_add_extreme(ls_aggregate *m, ls_extreme *x, const ls_scan_value *value,
 									 const ls_num *number);
 extern void ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value);
+
+/* ---- aggregate_patterns.c ---- */
+
+/* Reads the options before the name of the field; returns their length, 0: there are none. */
+extern int ls_patterns_options(ls_aggregate *m, const char *text);
+
+extern void ls_patterns_add(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows);
+
+/* Adds rows of a group; for those that a worker sent, too. */
+extern void ls_patterns_add_text(ls_aggregate *m, const ls_pattern_text *text);
+
+extern void ls_patterns_finish(ls_aggregate *m);
+
+/* Appends [[template, id, count, first, last, samples, rows of the group], ...]. */
+extern bool ls_patterns_result(ls_aggregate *m, uint32 group, ls_buf *buf);
 
 /* Does a row come before the row of the edge, in the order of events (newest first)? */
 extern bool ls_aggregate_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e);

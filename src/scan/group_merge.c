@@ -191,6 +191,26 @@ send_set(outgoing *o, const ls_aggregate *m)
 	}
 }
 
+static void
+send_patterns(outgoing *o, ls_aggregate *m)
+{
+	const ls_pattern_text *texts;
+	size_t n = 0;
+
+	if (m->digest == NULL)
+		return;
+	texts = checked((void *) ls_pattern_digest_texts(m->digest, &n));
+	for (size_t i = 0; i < n; i++)
+	{
+		ls_buf_u32(&o->buf, texts[i].group);
+		ls_buf_u64(&o->buf, texts[i].rows);
+		ls_buf_u64(&o->buf, (uint64) texts[i].first);
+		ls_buf_u64(&o->buf, (uint64) texts[i].last);
+		ls_buf_lstr(&o->buf, texts[i].text);
+		end_item(o);
+	}
+}
+
 static bool
 write_sum(ls_buf *buf, const ls_decimal_sum *sum)
 {
@@ -253,13 +273,15 @@ write_value(ls_buf *buf, const ls_aggregate *m, uint32 group)
 }
 
 static void
-send_aggregate(outgoing *o, int number, const ls_aggregate *m, uint32 n_groups)
+send_aggregate(outgoing *o, int number, ls_aggregate *m, uint32 n_groups)
 {
 	begin_section(o, SECTION_MEASURE, number);
 	if (m->kind == MEASURE_DC)
 		send_set(o, m);
 	else if (m->kind == MEASURE_PERCENTILE)
 		send_samples(o, m);
+	else if (m->kind == MEASURE_PATTERNS)
+		send_patterns(o, m);
 	else
 	{
 		for (uint32 group = 1; group < Min(n_groups, m->capacity); group++)
@@ -502,6 +524,19 @@ take_edge(ls_aggregate *m, uint32 group, ls_reader *r)
 }
 
 static void
+take_pattern(ls_aggregate *m, uint32 group, ls_reader *r)
+{
+	ls_pattern_text text = {.group = group, .rows = ls_read_u64(r)};
+
+	text.first = (ls_time) ls_read_u64(r);
+	text.last = (ls_time) ls_read_u64(r);
+	text.text = ls_read_lstr(r);
+	if (r->failed)
+		confused();
+	ls_patterns_add_text(m, &text);
+}
+
+static void
 take_value(ls_aggregate *m, uint32 group, ls_reader *r)
 {
 	uint64 bits;
@@ -525,6 +560,9 @@ take_value(ls_aggregate *m, uint32 group, ls_reader *r)
 			bits = ls_read_u64(r);
 			memcpy(&value, &bits, sizeof(bits));
 			ls_aggregate_add_sample(m, group, value);
+			break;
+		case MEASURE_PATTERNS:
+			take_pattern(m, group, r);
 			break;
 		default:
 			m->counts[group] += ls_read_u64(r);

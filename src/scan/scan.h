@@ -63,6 +63,8 @@ typedef struct ls_scan_session
 	uint64 numbers[LS_SCAN_MAX_COUNTERS];
 	uint64 others[LS_SCAN_MAX_COUNTERS];
 
+	uint64 unmined; /* rows that patterns left out, because their texts took too much memory */
+
 	/*
 	 * A sample: group_parts ends when it has cost this much.  Each new key costs 1, and so do
 	 * LS_SCAN_SAMPLE_ROWS rows of parts whose keys are in no dictionary.  0: all events count.

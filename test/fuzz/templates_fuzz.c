@@ -39,6 +39,26 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				require(offsets[i] <= offsets[i + 1]);
 				values[i] = ls_str_make(text + offsets[i], offsets[i + 1] - offsets[i]);
 			}
+			if (data[2] == LS_TEXTS_TEMPLATES)
+			{
+				ls_text_templates templates;
+
+				r = ls_reader_make(data + 3, size - 3);
+				if (ls_part_templates_read(&r, n, arena, &templates))
+				{
+					for (uint32_t i = 0; values != NULL && i < n; i++)
+					{
+						ls_str one;
+
+						if (ls_part_templates_text(&templates, i, arena, &one))
+							require(ls_str_eq(one, values[i]));
+						else
+							require(ls_arena_failed(arena));
+					}
+				}
+				else
+					require(ls_arena_failed(arena));
+			}
 			ls_buf_init(&out, arena);
 			if (values != NULL && templater != NULL &&
 				ls_part_templates_encode(templater, values, n, &out, &packed))

@@ -314,6 +314,104 @@ consistent(const ls_pattern_set *set, size_t n)
 	return rare == set->rare_line_count;
 }
 
+/* Adds rows to a digest, from `first` on each `step`-th one; their times are their numbers. */
+static bool
+digest_rows(ls_pattern_digest *digest, const ls_str *rows, size_t n, size_t first, size_t step)
+{
+	bool added = true;
+
+	for (size_t i = first; i < n; i += step)
+		added = ls_pattern_digest_add(digest, &(ls_pattern_text){.text = rows[i],
+																 .rows = 1,
+																 .first = (ls_time) i,
+																 .last = (ls_time) i}) &&
+				added;
+	return added;
+}
+
+/* The lines of the texts of a digest; *total: the rows that they stand for. */
+static ls_str
+digest_lines(ls_pattern_digest *digest, const ls_pattern_options *o, uint64_t *total)
+{
+	size_t n;
+	const ls_pattern_text *texts = ls_pattern_digest_texts(digest, &n);
+	ls_str *rows = ls_new_array(arena, ls_str, n + 1);
+	uint32_t *counts = ls_new_array(arena, uint32_t, n + 1);
+
+	*total = 0;
+	for (size_t i = 0; i < n; i++)
+	{
+		rows[i] = texts[i].text;
+		counts[i] = (uint32_t) texts[i].rows;
+		*total += texts[i].rows;
+	}
+	return lines_of(ls_pattern_mine_counted(arena, rows, counts, n, o));
+}
+
+/* A few texts that stand for rows give the patterns of the rows. */
+static void
+test_digest(void)
+{
+	size_t n = 10000;
+	log_rows rows = log_rows_make(arena, log_own_kinds, LOG_OWN_KINDS, n, 13);
+	ls_pattern_options o = LS_PATTERN_DEFAULTS;
+	ls_pattern_digest *a;
+	ls_pattern_digest *b;
+	const ls_pattern_text *texts;
+	ls_time first = (ls_time) n;
+	ls_time last = 0;
+	uint64_t total;
+	size_t n_texts;
+	ls_str lines;
+	uint32_t counts[] = {3, 1, 2};
+	ls_str few[] = {LS_STR("port 1"), LS_STR("hello world"), LS_STR("port 22")};
+
+	is_str(lines_of(ls_pattern_mine_counted(arena, few, counts, 3, &o)),
+		   "[5x] port <NUM>  e.g. port 1 | port 22\n[1x] hello world\n", "rows with counts");
+	o.rare_threshold = 3;
+	is_str(lines_of(ls_pattern_mine_counted(arena, few, counts, 2, &o)),
+		   "[3x] port 1\n[1x] hello world\n", "a row that counts three times is rare, too");
+	for (o.rare_threshold = 0; o.rare_threshold <= 4; o.rare_threshold += 2)
+	{
+		lines = lines_of(ls_pattern_mine(arena, rows.rows, n, &o));
+		a = ls_pattern_digest_make(arena, &o, (size_t) 1 << 30);
+		b = ls_pattern_digest_make(arena, &o, (size_t) 1 << 30);
+		log_rows_shuffle(&rows, (uint64_t) o.rare_threshold + 3);
+		ok(digest_rows(a, rows.rows, n, 0, 2) && digest_rows(b, rows.rows, n, 1, 2),
+		   "digests of two halves");
+		texts = ls_pattern_digest_texts(b, &n_texts);
+		for (size_t i = 0; i < n_texts; i++)
+			(void) ls_pattern_digest_add(a, &texts[i]);
+		ok(ls_str_eq(digest_lines(a, &o, &total), lines) && total == n,
+		   "... added up give the lines of all rows");
+		texts = ls_pattern_digest_texts(a, &n_texts);
+		ok(n_texts < n * 3 / 4, "... from fewer texts");
+		for (size_t i = 0; i < n_texts; i++)
+		{
+			first = texts[i].first < first ? texts[i].first : first;
+			last = texts[i].last > last ? texts[i].last : last;
+		}
+		ok(first == 0 && last == (ls_time) n - 1, "... with the times of all rows");
+	}
+	a = ls_pattern_digest_make(arena, &o, 20000);
+	(void) digest_rows(a, rows.rows, n, 0, 1);
+	(void) digest_lines(a, &o, &total);
+	ok(ls_pattern_digest_left_out(a) > 0 && total + ls_pattern_digest_left_out(a) == n,
+	   "rows for which there is no room are counted as left out");
+	b = ls_pattern_digest_make(arena, &o, 0);
+	(void) digest_rows(b, rows.rows, 10, 0, 1);
+	ok(ls_pattern_digest_size(b) == 0 && ls_pattern_digest_left_out(b) == 10, "... also all");
+	a = ls_pattern_digest_make(arena, &o, (size_t) 1 << 20);
+	for (uint32_t group = 3; group > 0; group--)
+		(void) ls_pattern_digest_add(a,
+									 &(ls_pattern_text){few[0], 10 * group, 5, 6, .group = group});
+	(void) ls_pattern_digest_add(a, &(ls_pattern_text){few[2], UINT32_MAX, 5, 6, .group = 2});
+	texts = ls_pattern_digest_texts(a, &n_texts);
+	ok(n_texts == 3 && texts[0].group == 1 && texts[2].group == 3 && texts[2].rows == 30,
+	   "groups are apart");
+	ok(ls_pattern_digest_left_out(a) == UINT32_MAX, "more rows than 32 bits can count");
+}
+
 /* The labelled sets: grouped right, the same lines in any order. */
 static void
 test_accuracy(void)
@@ -555,6 +653,7 @@ main(void)
 	test_ids();
 	test_hostile();
 	test_memory();
+	test_digest();
 	test_accuracy();
 	test_other_kinds();
 	test_cost();

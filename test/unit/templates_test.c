@@ -65,6 +65,25 @@ decode(ls_str payload, const ls_str *values, uint32_t n)
 		memcpy(bytes, payload.data, payload.len);
 	r = ls_reader_make(bytes, payload.len);
 	same = ls_part_text_decode(&r, n, arena, &offsets, &data) && r.pos == r.end;
+	/* The same, one by one. */
+	if (payload.len > 0 && bytes[0] == LS_TEXTS_TEMPLATES)
+	{
+		ls_text_templates templates;
+		bool read;
+
+		r = ls_reader_make(bytes + 1, payload.len - 1);
+		read = ls_part_templates_read(&r, n, arena, &templates) && r.pos == r.end;
+		same = same && read;
+		for (uint32_t i = 0; read && i < n; i++)
+		{
+			uint32_t v = n - 1 - i;
+			ls_str one = LS_STR("");
+			bool made = ls_part_templates_text(&templates, v, arena, &one);
+
+			same = same && made && templates.numbers[v] < templates.n &&
+				   ls_str_eq(one, ls_str_make(data + offsets[v], offsets[v + 1] - offsets[v]));
+		}
+	}
 	for (uint32_t i = 0; same && values != NULL && i < n; i++)
 		same = ls_str_eq(ls_str_make(data + offsets[i], offsets[i + 1] - offsets[i]), values[i]);
 	free(bytes);

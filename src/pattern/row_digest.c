@@ -1,0 +1,283 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_digest.c
+ *	  Any number of rows as a few texts that stand for them.
+ *
+ * The miner needs the rows of one call in memory.  But after its first step, only token
+ * sequences with their counts matter, the texts that may be shown, and the rows of rare
+ * patterns.  So rows with equal sequences are one entry with a count and some of their texts:
+ * those with the smallest hashes, as many as a pattern has samples, or as rare rows are shown.
+ * The other rows of the entry count for its first text.
+ *
+ * Digests of different rows are added up by adding the texts of one to the other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/pattern/pattern_internal.h"
+
+typedef struct kept_text
+{
+	uint64_t hash;
+	ls_pattern_text text;
+} kept_text;
+
+/* Rows of a group with equal token sequences. */
+typedef struct entry
+{
+	uint64_t hash; /* of group and sequence */
+	uint64_t rows;
+	uint64_t others; /* rows that are in none of the texts */
+	ls_time first;   /* of those */
+	ls_time last;
+	uint32_t group;
+	uint32_t n;
+	uint32_t capacity;
+	kept_text *texts;
+} entry;
+
+typedef struct entry_slot
+{
+	uint64_t hash;
+	uint32_t number; /* 1 + entry; 0: free */
+} entry_slot;
+
+#define LS_TABLE_NAME entry
+#define LS_TABLE_SLOT entry_slot
+#define LS_TABLE_KEY uint64_t
+#define LS_TABLE_HASH(t, k) ls_hash_keyed64(k)
+#define LS_TABLE_EQUAL(t, slot, k) ((slot)->hash == (k))
+#define LS_TABLE_IS_FREE(slot) ((slot)->number == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) ls_hash_keyed64((slot)->hash)
+#include "src/base/hash_table.h"
+
+struct ls_pattern_digest
+{
+	ls_arena *arena;
+	uint32_t keep; /* texts of an entry */
+	size_t most;
+	size_t used;
+	uint64_t rows;
+	uint64_t left_out;
+	entry *entries;
+	uint32_t n;
+	uint32_t capacity;
+	entry_table table;
+	token_list list;
+};
+
+ls_pattern_digest *
+ls_pattern_digest_make(ls_arena *arena, const ls_pattern_options *options, size_t most)
+{
+	ls_pattern_digest *d = ls_new(arena, ls_pattern_digest);
+
+	if (d == NULL)
+		return NULL;
+	d->arena = arena;
+	d->table.arena = arena;
+	d->most = most;
+	d->keep = 1;
+	if (options->max_samples > 1)
+		d->keep = (uint32_t) options->max_samples;
+	if (options->rare_threshold > (int) d->keep)
+		d->keep = (uint32_t) options->rare_threshold;
+	return d;
+}
+
+/* The entry of a sequence; *found is NULL if there is no room for another one. */
+static bool
+find_entry(ls_pattern_digest *d, uint64_t hash, uint32_t group, entry **found)
+{
+	entry_slot *slot = entry_find(&d->table, hash);
+	bool exists;
+
+	*found = NULL;
+	if (slot != NULL)
+	{
+		*found = &d->entries[slot->number - 1];
+		return true;
+	}
+	if (d->used >= d->most)
+		return true;
+	if (d->n == d->capacity)
+	{
+		uint32_t capacity = d->capacity == 0 ? 256 : d->capacity * 2;
+		entry *grown = ls_arena_grow(d->arena, d->entries, d->capacity * sizeof(entry),
+									 capacity * sizeof(entry));
+
+		if (grown == NULL)
+			return false;
+		d->entries = grown;
+		d->capacity = capacity;
+	}
+	slot = entry_insert(&d->table, hash, &exists);
+	if (slot == NULL)
+		return false;
+	d->entries[d->n] = (entry){.hash = hash, .group = group};
+	*found = &d->entries[d->n++];
+	*slot = (entry_slot){hash, d->n};
+	d->used += sizeof(entry) + 2 * sizeof(entry_slot);
+	return true;
+}
+
+static void
+add_times(ls_time *first, ls_time *last, ls_time more_first, ls_time more_last)
+{
+	*first = more_first < *first ? more_first : *first;
+	*last = more_last > *last ? more_last : *last;
+}
+
+static void
+add_others(entry *e, const ls_pattern_text *text)
+{
+	if (e->others == 0)
+	{
+		e->first = text->first;
+		e->last = text->last;
+	}
+	add_times(&e->first, &e->last, text->first, text->last);
+	e->others += text->rows;
+}
+
+/* A place for a new text, or the one of a text that has to go. */
+static bool
+place_of(ls_pattern_digest *d, entry *e, uint64_t hash, kept_text **place)
+{
+	uint32_t highest = 0;
+
+	*place = NULL;
+	if (e->n < d->keep && (e->n == 0 || d->used < d->most))
+	{
+		if (e->n == e->capacity)
+		{
+			uint32_t capacity = e->capacity == 0 ? 1 : e->capacity * 2;
+			kept_text *grown = ls_arena_grow(d->arena, e->texts, e->capacity * sizeof(kept_text),
+											 capacity * sizeof(kept_text));
+
+			if (grown == NULL)
+				return false;
+			d->used += (capacity - e->capacity) * sizeof(kept_text);
+			e->texts = grown;
+			e->capacity = capacity;
+		}
+		*place = &e->texts[e->n++];
+		return true;
+	}
+	/* Memory of replaced texts is not reused. */
+	if (d->used >= d->most)
+		return true;
+	for (uint32_t i = 1; i < e->n; i++)
+	{
+		if (e->texts[i].hash > e->texts[highest].hash)
+			highest = i;
+	}
+	if (hash > e->texts[highest].hash)
+		return true;
+	add_others(e, &e->texts[highest].text);
+	*place = &e->texts[highest];
+	return true;
+}
+
+bool
+ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *text)
+{
+	uint64_t hash = ls_hash64(text->text.data, text->text.len, 0);
+	kept_text *place;
+	ls_str copy;
+	entry *e;
+
+	ls_scan_row(&d->list, text->text);
+	if (!find_entry(d, mix64(d->list.hash, text->group), text->group, &e))
+		return false;
+	/* The miner counts in 32 bits. */
+	if (e == NULL || text->rows > UINT32_MAX - d->rows)
+	{
+		d->left_out += text->rows;
+		return true;
+	}
+	d->rows += text->rows;
+	e->rows += text->rows;
+	for (uint32_t i = 0; i < e->n; i++)
+	{
+		ls_pattern_text *same = &e->texts[i].text;
+
+		if (e->texts[i].hash != hash || !ls_str_eq(same->text, text->text))
+			continue;
+		same->rows += text->rows;
+		add_times(&same->first, &same->last, text->first, text->last);
+		return true;
+	}
+	if (!place_of(d, e, hash, &place))
+		return false;
+	if (place == NULL)
+	{
+		add_others(e, text);
+		return true;
+	}
+	copy = ls_arena_strdup(d->arena, text->text);
+	if (copy.data == NULL)
+		return false;
+	d->used += copy.len;
+	*place = (kept_text){hash, *text};
+	place->text.text = copy;
+	return true;
+}
+
+/* By group, then most rows first, then by hash: in no order of rows. */
+static void
+sort_entries(const ls_pattern_digest *d, sort_item *items)
+{
+	for (uint32_t i = 0; i < d->n; i++)
+		items[i] = (sort_item){d->entries[i].hash, i};
+	ls_sort_items(items, items + d->n, d->n);
+	for (uint32_t i = 0; i < d->n; i++)
+		items[i].key = UINT64_MAX - d->entries[items[i].value].rows;
+	ls_sort_items(items, items + d->n, d->n);
+	for (uint32_t i = 0; i < d->n; i++)
+		items[i].key = d->entries[items[i].value].group;
+	ls_sort_items(items, items + d->n, d->n);
+}
+
+const ls_pattern_text *
+ls_pattern_digest_texts(ls_pattern_digest *d, size_t *n)
+{
+	sort_item *items = ls_arena_alloc(d->arena, ((size_t) d->n * 2 + 1) * sizeof(sort_item));
+	ls_pattern_text *texts;
+	size_t all = 0;
+
+	for (uint32_t i = 0; i < d->n; i++)
+		all += d->entries[i].n;
+	texts = ls_arena_alloc(d->arena, (all + 1) * sizeof(ls_pattern_text));
+	*n = 0;
+	if (items == NULL || texts == NULL)
+		return NULL;
+	sort_entries(d, items);
+	for (uint32_t i = 0; i < d->n; i++)
+	{
+		const entry *e = &d->entries[items[i].value];
+		ls_pattern_text *first = &texts[*n];
+		uint32_t lowest = 0;
+
+		for (uint32_t k = 0; k < e->n; k++)
+		{
+			texts[(*n)++] = e->texts[k].text;
+			lowest = e->texts[k].hash < e->texts[lowest].hash ? k : lowest;
+		}
+		if (e->others == 0 || e->n == 0)
+			continue;
+		first[lowest].rows += e->others;
+		add_times(&first[lowest].first, &first[lowest].last, e->first, e->last);
+	}
+	return texts;
+}
+
+size_t
+ls_pattern_digest_size(const ls_pattern_digest *d)
+{
+	return d->n;
+}
+
+uint64_t
+ls_pattern_digest_left_out(const ls_pattern_digest *d)
+{
+	return d->left_out;
+}
