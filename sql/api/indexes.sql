@@ -1,5 +1,4 @@
 -- Indexes: named parts of the events of an organization, each with its own retention.
--- Sizes and times are of what writers have stored: events of the last second may still wait.
 
 -- Sizes and times are of what writers have stored: events of the last second
 -- may still wait.  Those of the audit log tell when something happened: they are

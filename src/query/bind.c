@@ -284,11 +284,13 @@ bind_in_head(binder *b, const place *p, const ls_query_variable *v)
 	return true;
 }
 
-/* In these stages a text is a pattern or the name of something. */
+/* In the other stages a text is a pattern or the name of something. */
 static bool
 stage_has_values(int stage)
 {
-	switch (stage)
+	if (stage < 0)
+		return false;
+	switch ((ls_query_stage_kind) stage)
 	{
 		case LS_QUERY_WHERE:
 		case LS_QUERY_EVAL:
@@ -301,13 +303,21 @@ stage_has_values(int stage)
 		case LS_QUERY_TAIL:
 		case LS_QUERY_SORT:
 		case LS_QUERY_DEDUP:
-		case LS_QUERY_BIN:
+		case LS_QUERY_BIN_STAGE:
 		case LS_QUERY_FILLNULL:
 		case LS_QUERY_PATTERNS:
 			return true;
-		default:
-			return false;
+		case LS_QUERY_FIELDS:
+		case LS_QUERY_RENAME:
+		case LS_QUERY_REX:
+		case LS_QUERY_TABLE:
+		case LS_QUERY_LOOKUP:
+		case LS_QUERY_JSON:
+		case LS_QUERY_LOGFMT:
+		case LS_QUERY_KV:
+			break;
 	}
+	return false;
 }
 
 static bool

@@ -70,8 +70,19 @@ ls_query_option_names(ls_query_stage_kind kind, uint32_t *n)
 		case LS_QUERY_PATTERNS:
 			*n = 5;
 			return patterns_options;
-		default:
-			*n = 0;
-			return NULL;
+		case LS_QUERY_WHERE:
+		case LS_QUERY_STATS:
+		case LS_QUERY_SORT:
+		case LS_QUERY_HEAD:
+		case LS_QUERY_FIELDS:
+		case LS_QUERY_RENAME:
+		case LS_QUERY_EVAL:
+		case LS_QUERY_TABLE:
+		case LS_QUERY_TAIL:
+		case LS_QUERY_EVENTSTATS:
+		case LS_QUERY_LOOKUP:
+			break;
 	}
+	*n = 0;
+	return NULL;
 }

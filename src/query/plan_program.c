@@ -344,9 +344,26 @@ add_stage(ls_plan_program *g, const ls_query_stage *stage)
 			return rename_fields(g, stage);
 		case LS_QUERY_FIELDS:
 			return fields(g, stage);
-		default:
-			return false;
+		case LS_QUERY_DEDUP:
+		case LS_QUERY_STATS:
+		case LS_QUERY_TIMECHART:
+		case LS_QUERY_TOP:
+		case LS_QUERY_RARE:
+		case LS_QUERY_SORT:
+		case LS_QUERY_HEAD:
+		case LS_QUERY_REX:
+		case LS_QUERY_PATTERNS:
+		case LS_QUERY_TABLE:
+		case LS_QUERY_TAIL:
+		case LS_QUERY_FILLNULL:
+		case LS_QUERY_EVENTSTATS:
+		case LS_QUERY_LOOKUP:
+		case LS_QUERY_JSON:
+		case LS_QUERY_LOGFMT:
+		case LS_QUERY_KV:
+			break;
 	}
+	return false;
 }
 
 /* ---- the table ---- */

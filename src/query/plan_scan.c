@@ -78,9 +78,20 @@ keeps_rows(const ls_query_stage *stage)
 		case LS_QUERY_LOGFMT:
 		case LS_QUERY_KV:
 			return !ls_plan_names_template_id(stage);
-		default:
-			return false;
+		case LS_QUERY_WHERE:
+		case LS_QUERY_DEDUP:
+		case LS_QUERY_STATS:
+		case LS_QUERY_TIMECHART:
+		case LS_QUERY_TOP:
+		case LS_QUERY_RARE:
+		case LS_QUERY_SORT:
+		case LS_QUERY_HEAD:
+		case LS_QUERY_TAIL:
+		case LS_QUERY_PATTERNS:
+		case LS_QUERY_EVENTSTATS:
+			break;
 	}
+	return false;
 }
 
 bool
@@ -160,7 +171,23 @@ ls_plan_is_late(const ls_planner *p)
 				break;
 			case LS_QUERY_HEAD:
 				break;
-			default:
+			case LS_QUERY_WHERE:
+			case LS_QUERY_DEDUP:
+			case LS_QUERY_SORT:
+			case LS_QUERY_TAIL:
+			case LS_QUERY_EVENTSTATS:
+				late = true;
+				break;
+			case LS_QUERY_FIELDS:
+			case LS_QUERY_RENAME:
+			case LS_QUERY_EVAL:
+			case LS_QUERY_REX:
+			case LS_QUERY_BIN_STAGE:
+			case LS_QUERY_FILLNULL:
+			case LS_QUERY_LOOKUP:
+			case LS_QUERY_JSON:
+			case LS_QUERY_LOGFMT:
+			case LS_QUERY_KV:
 				late = late || !keeps_rows(stage);
 				break;
 		}

@@ -69,15 +69,22 @@ number_of(ls_planner *p, const ls_query_aggregate *aggregate, const char *value)
 	return psprintf("logsvc_internal.aggregate_number(%s, %d)", value, new_counter(p, aggregate));
 }
 
+/* Is a numeric or a double an integer of 64 bits? */
+static char *
+is_integer(const char *value)
+{
+	return psprintf("%s = pg_catalog.trunc(%s) AND %s >= -9223372036854775808"
+					" AND %s < 9223372036854775808",
+					value, value, value, value);
+}
+
 /* A double as JSON text: a whole number as expressions show it, null when it is not finite. */
 static char *
 double_text(const char *value)
 {
-	return psprintf(
-		"CASE WHEN %s = pg_catalog.trunc(%s) AND pg_catalog.abs(%s) <"
-		" 9223372036854775808::pg_catalog.float8 THEN %s::pg_catalog.int8::pg_catalog.text"
-		" WHEN pg_catalog.abs(%s) < 'Infinity' THEN %s::pg_catalog.text END",
-		value, value, value, value, value, value);
+	return psprintf("CASE WHEN %s THEN %s::pg_catalog.int8::pg_catalog.text"
+					" WHEN pg_catalog.abs(%s) < 'Infinity' THEN %s::pg_catalog.text END",
+					is_integer(value), value, value, value);
 }
 
 /* A sum as JSON text; one that is too long for a number (ls_num_parse) as a double, at most the largest. */
@@ -132,12 +139,11 @@ ls_plan_aggregate(ls_planner *p, const ls_query_stage *stage, int number, int *t
 		case LS_QUERY_MAX:
 			/* Of the numbers; if there are none, of the texts, such as times. */
 			value = psprintf("pg_catalog.%s(%s)", function, number_of(p, a, value));
-			return psprintf("coalesce(CASE WHEN %s = pg_catalog.trunc(%s) AND pg_catalog.abs(%s)"
-							" < 9223372036854775808 THEN %s::pg_catalog.text"
+			return psprintf("coalesce(CASE WHEN %s THEN %s::pg_catalog.text"
 							" ELSE %s::pg_catalog.float8::pg_catalog.text END,"
 							" pg_catalog.to_json(pg_catalog.%s(logsvc_internal.sort_text(%s)"
 							" COLLATE \"C\"))::pg_catalog.text)",
-							value, value, value, value, value, function, known);
+							is_integer(value), value, value, function, known);
 		case LS_QUERY_FIRST:
 		case LS_QUERY_LAST:
 			return psprintf("logsvc_internal.%s_known(%s ORDER BY %s)",

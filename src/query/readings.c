@@ -146,9 +146,21 @@ read_stage(walk *w, const ls_query_stage *stage)
 		case LS_QUERY_PATTERNS:
 			make(w, LS_STR("template"));
 			return stage->label;
-		default:
-			return true;
+		case LS_QUERY_WHERE:
+		case LS_QUERY_DEDUP:
+		case LS_QUERY_SORT:
+		case LS_QUERY_HEAD:
+		case LS_QUERY_FIELDS:
+		case LS_QUERY_RENAME:
+		case LS_QUERY_EVAL:
+		case LS_QUERY_REX:
+		case LS_QUERY_TAIL:
+		case LS_QUERY_BIN_STAGE:
+		case LS_QUERY_FILLNULL:
+		case LS_QUERY_EVENTSTATS:
+			break;
 	}
+	return true;
 }
 
 static void

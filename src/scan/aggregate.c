@@ -742,7 +742,7 @@ append_double(ls_buf *buf, double value)
 {
 	char *text;
 
-	if (value == trunc(value) && fabs(value) < 9223372036854775808.0)
+	if (value == trunc(value) && value >= -9223372036854775808.0 && value < 9223372036854775808.0)
 	{
 		ls_buf_printf(buf, "%lld", (long long) value);
 		return;

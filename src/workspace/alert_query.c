@@ -75,11 +75,24 @@ keeps_events(const ls_query_stage *stage)
 		case LS_QUERY_JSON:
 		case LS_QUERY_LOGFMT:
 		case LS_QUERY_KV:
+		case LS_QUERY_BIN_STAGE:
 		case LS_QUERY_FILLNULL:
 			return true;
-		default:
-			return false;
+		case LS_QUERY_FIELDS: /* the id may be gone */
+		case LS_QUERY_DEDUP:
+		case LS_QUERY_STATS:
+		case LS_QUERY_TIMECHART:
+		case LS_QUERY_TOP:
+		case LS_QUERY_RARE:
+		case LS_QUERY_SORT:
+		case LS_QUERY_HEAD:
+		case LS_QUERY_PATTERNS:
+		case LS_QUERY_TABLE:
+		case LS_QUERY_TAIL:
+		case LS_QUERY_EVENTSTATS:
+			break;
 	}
+	return false;
 }
 
 /*

@@ -55,7 +55,8 @@ sub value
 	return [ 'j', $raw, $raw ] if $first eq '{' || $first eq '[';
 	return [ 'b', $raw, $raw ] if $first eq 't' || $first eq 'f';
 	return [ 'z', 'null', $raw ] if $first eq 'n';
-	return [ 'n', $raw, $raw ];
+	# Too long for a number: only a text can be compared with it.
+	return [ length $raw > 300 ? 'j' : 'n', $raw, $raw ];
 }
 
 # Members of a compact object: [key, raw] in order.

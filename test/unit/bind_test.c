@@ -171,6 +171,8 @@ test_stage_values(void)
 	becomes("* | eval a = $n", "* | eval a = 5");
 	becomes("* | eval a = concat($service, \"x\")", "* | eval a = concat(\"check\\\\out\", \"x\")");
 	becomes("* | timechart span=$span count by level", "* | timechart span=5m count by level");
+	becomes("* | bin span=$span timestamp | bucket span=$n a",
+			"* | bin span=5m timestamp | bucket span=5 a");
 	becomes("* | top $n service", "* | top 5 service");
 	becomes("* | head $n | sort $n a", "* | head 5 | sort 5 a");
 	becomes("* | where NOT event CONTAINS $n", "* | where NOT event CONTAINS \"5\"");

@@ -10,7 +10,7 @@ import { secondsOf } from './durations.js';
 
 /** At most so many rows of a search. */
 export const mostRows = 10_000;
-const eventStages = /^(?:(?:where|eval|rename|rex|json|spath|logfmt|kv|lookup|fillnull)\b|fields\s*-)/i;
+const eventStages = /^(?:(?:where|eval|rename|rex|json|spath|logfmt|kv|lookup|bin|bucket|fillnull)\b|fields\s*-)/i;
 
 const gcd = (a, b) => (b ? gcd(b, a % b) : a);
 const fieldOf = (name) => (/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$/.test(name) ? name : `\`${name}\``);
