@@ -111,23 +111,82 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_sig
 COMMENT ON FUNCTION logsvc_internal.sign_link(text) IS
 'The signature of a link, by the server''s key: hexadecimal';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.export_signature(run text, expires bigint) RETURNS text
+CREATE OR REPLACE FUNCTION logsvc_internal.export_signature(run text, expires bigint, holder text)
+RETURNS text
 LANGUAGE sql VOLATILE PARALLEL RESTRICTED
-RETURN logsvc_internal.sign_link('export ' || run || ' until ' || expires);
-COMMENT ON FUNCTION logsvc_internal.export_signature(text, bigint) IS
-'The signature of a link to the file of one run, good until a time (seconds since 1970)';
+RETURN logsvc_internal.sign_link(format('export %s until %s for %s', run, expires, holder));
+COMMENT ON FUNCTION logsvc_internal.export_signature(text, bigint, text) IS
+'The signature of a link to the file of one run, good until a time (seconds since 1970) and as long as '
+'its holder may export';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.export_link(run uuid) RETURNS text
-LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+-- Of an export whose author may not export any more, others may have made runs.
+CREATE OR REPLACE FUNCTION logsvc_internal.export_link_holder(u logsvc_internal.export_run)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	id text := logsvc_internal.public_id('run_', run);
-	expires bigint := extract(epoch FROM clock_timestamp() + interval '15 minutes');
+	holder text := CASE logsvc_internal.current_kind()
+		WHEN 'token' THEN logsvc_internal.public_id('tok_', logsvc_internal.current_credential())
+		WHEN 'key' THEN logsvc_internal.public_id('key_', logsvc_internal.current_credential())
+		WHEN 'user' THEN logsvc_internal.public_id('usr_', logsvc_internal.current_user_id()) END;
 BEGIN
-	RETURN logsvc_internal.public_link(format('/api/v1/exports/%s/download?expires=%s&signature=%s',
-		id, expires, logsvc_internal.export_signature(id, expires)), NULL);
+	IF holder IS NULL THEN
+		holder := (SELECT logsvc_internal.public_id('usr_', r.created_by)
+			FROM logsvc_internal.resource r WHERE r.id = u.resource_id);
+		IF logsvc_internal.holder_may_export(holder, u) IS NOT TRUE THEN
+			holder := NULL;
+		END IF;
+	END IF;
+	RETURN coalesce(holder, 'organization');
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.export_link(uuid) IS
+COMMENT ON FUNCTION logsvc_internal.export_link_holder(logsvc_internal.export_run) IS
+'Who gets a link to the file of a run: the session''s user, token or key; of what is sent, the author of '
+'the export, and organization when there is none who may export';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.member_may_export(
+	user_account uuid, u logsvc_internal.export_run)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN EXISTS (SELECT FROM logsvc_internal.member m
+	WHERE m.organization_id = u.organization_id AND m.user_id = user_account
+		AND NOT EXISTS (SELECT FROM logsvc_internal.permissions() AS p
+			WHERE (p.permission IN ('logs:export', 'logs:read') OR p.permission = 'audit:read' AND u.audit)
+				AND NOT (to_jsonb(p) ->> m.role)::boolean));
+COMMENT ON FUNCTION logsvc_internal.member_may_export(uuid, logsvc_internal.export_run) IS
+'May a user, by the role that the user has now, get the file of a run?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.holder_may_export(
+	holder text, u logsvc_internal.export_run)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE left(holder, 4)
+	WHEN 'key_' THEN EXISTS (SELECT FROM logsvc_internal.api_key k
+		WHERE k.id = logsvc_internal.parse_public_id('key_', holder)
+			AND k.organization_id = u.organization_id AND k.revoked_at IS NULL
+			AND (k.expires_at > now()) IS NOT FALSE AND k.scope = 'full-access' AND k.kind = 'live')
+	WHEN 'tok_' THEN EXISTS (SELECT FROM logsvc_internal.access_token t
+		WHERE t.id = logsvc_internal.parse_public_id('tok_', holder)
+			AND t.organization_id = u.organization_id AND t.revoked_at IS NULL
+			AND (t.expires_at > now()) IS NOT FALSE
+			AND logsvc_internal.member_may_export(t.user_id, u))
+	WHEN 'usr_' THEN logsvc_internal.member_may_export(
+		logsvc_internal.parse_public_id('usr_', holder), u)
+	ELSE holder = 'organization' END;
+COMMENT ON FUNCTION logsvc_internal.holder_may_export(text, logsvc_internal.export_run) IS
+'May the holder of a link still get the file of a run?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.export_link(u logsvc_internal.export_run) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	id text := logsvc_internal.public_id('run_', u.id);
+	expires bigint := extract(epoch FROM clock_timestamp() + interval '15 minutes');
+	holder text := logsvc_internal.export_link_holder(u);
+BEGIN
+	RETURN logsvc_internal.public_link(format('/api/v1/exports/%s/download?expires=%s&holder=%s&signature=%s',
+		id, expires, holder, logsvc_internal.export_signature(id, expires, holder)), NULL);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.export_link(logsvc_internal.export_run) IS
 'A link to the file of a run, which is good for 15 minutes without a credential';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.export_object(u logsvc_internal.export_run) RETURNS text
@@ -153,7 +212,7 @@ BEGIN
 		'finishedAt', logsvc_internal.iso_time(u.finished_at),
 		'fileExpiresAt', logsvc_internal.iso_time(u.file_until),
 		'downloadUrl', CASE WHEN u.complete AND u.file_until > now() AND logsvc_internal.may_get_export(u)
-			THEN logsvc_internal.export_link(u.id) END,
+			THEN logsvc_internal.export_link(u) END,
 		'error', CASE WHEN u.error_code IS NOT NULL
 			THEN jsonb_build_object('code', u.error_code, 'message', u.error) END,
 		'object', logsvc_internal.export_object(u));
@@ -457,7 +516,7 @@ COMMENT ON FUNCTION logsvc_internal.download_export(text, int) IS
 
 -- Who has the link needs nothing else.  One that was changed is of no run: what is there stays unknown.
 CREATE OR REPLACE FUNCTION logsvc_internal.download_export_by_link(
-	id text, expires text, signature text, part int DEFAULT NULL)
+	id text, expires text, holder text, signature text, part int DEFAULT NULL)
 RETURNS logsvc_internal.http_response
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -468,7 +527,7 @@ DECLARE
 BEGIN
 	IF expires ~ '^[0-9]{1,15}$' IS NOT TRUE
 		OR sha256(convert_to(signature, 'UTF8')) <> sha256(convert_to(
-			logsvc_internal.export_signature(id, expires::bigint), 'UTF8')) THEN
+			logsvc_internal.export_signature(id, expires::bigint, holder), 'UTF8')) THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such link');
 	END IF;
 	IF expires::bigint <= extract(epoch FROM clock_timestamp()) THEN
@@ -483,6 +542,9 @@ BEGIN
 	ELSIF run.audit AND NOT EXISTS (SELECT FROM logsvc_internal.resource r
 			WHERE r.id = run.resource_id AND logsvc_internal.author_reads_audit(r)) THEN
 		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the author of the export may no longer read the audit log');
+	ELSIF logsvc_internal.holder_may_export(holder, run) IS NOT TRUE THEN
+		PERFORM logsvc_internal.raise_error('LINK_EXPIRED',
+			'who was given the link may no longer have what it leads to');
 	END IF;
 	PERFORM logsvc_internal.require_allowed_address(run.organization_id);
 	-- Other downloads are in a timed class, for which the gateway must know whose they are.
@@ -492,11 +554,11 @@ BEGIN
 	RETURN answer;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.download_export_by_link(text, text, text, int) IS
+COMMENT ON FUNCTION logsvc_internal.download_export_by_link(text, text, text, text, int) IS
 'The file of a run for whoever has a link to it that is signed and not older than 15 minutes';
 
 GRANT EXECUTE ON FUNCTION logsvc_internal.download_export(text, int),
-	logsvc_internal.download_export_by_link(text, text, text, int) TO logsvc_reader;
+	logsvc_internal.download_export_by_link(text, text, text, text, int) TO logsvc_reader;
 
 -- ---- for exporters: what is due ----
 
@@ -753,7 +815,7 @@ RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	link text := CASE WHEN u.complete AND u.status = 'succeeded'
-		THEN logsvc_internal.export_link(u.id) END;
+		THEN logsvc_internal.export_link(u) END;
 BEGIN
 	RETURN jsonb_strip_nulls(jsonb_build_object('type', type, 'url', link,
 		'text', CASE WHEN link IS NULL THEN u.error

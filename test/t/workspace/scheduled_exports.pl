@@ -170,7 +170,7 @@ ask(GET => "/api/v1/exports/$made{ndjson}{id}/download?part=0", 200, 'only');
 # ---- links ----
 
 my $link = $made{csv}{downloadUrl};
-like($link, qr/^https:.*run_\w{26}.download\?expires=\d{10}&signature=[0-9a-f]{64}$/, 'a link');
+like($link, qr/^https:.*run_\w{26}.download\?expires=\d{10}&holder=tok_\w{26}&signature=[0-9a-f]{64}$/, 'a link');
 is(follow($link)->{content}, $file{csv}{content}, 'needs no credential');
 (my $of_another = $link) =~ s/run_\w+/$made{json}{id}/;
 (my $later = $link) =~ s/expires=(\d+)/'expires=' . ($1 + 1)/e;
@@ -181,10 +181,12 @@ is(follow($of_another)->{status}, 404, 'of another run');
 is(follow($later)->{status}, 404, 'with a later end');
 is(follow($changed)->{status}, 404, 'with another signature');
 is(follow($cut)->{status}, 404, 'with half of it');
+(my $of_all = $link) =~ s/holder=\w+/holder=organization/;
+is(follow($of_all)->{status}, 404, 'for another holder');
 is(follow($unsigned)->{status}, 401, 'without one a credential is needed');
 my $past = int(time) - 1;
-my $old = $t->sql("SELECT logsvc_internal.export_signature('$made{csv}{id}', $past)");
-is(follow("/api/v1/exports/$made{csv}{id}/download?expires=$past&signature=$old")->{json}{code}, 'LINK_EXPIRED', 'over');
+my $old = $t->sql("SELECT logsvc_internal.export_signature('$made{csv}{id}', $past, 'organization')");
+is(follow("/api/v1/exports/$made{csv}{id}/download?expires=$past&holder=organization&signature=$old")->{json}{code}, 'LINK_EXPIRED', 'over');
 $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_ip_allowlist('[{\"network\": \"192.0.2.0/24\"}]') IS NULL");
 is(follow($link)->{json}{code}, 'IP_NOT_ALLOWED', 'from a network that is not allowed');
 $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_ip_allowlist('[{\"network\": \"127.0.0.0/8\"}]') IS NULL");
@@ -317,6 +319,57 @@ $t->sql("UPDATE logsvc_internal.export_schedule SET next_tick = now() - interval
 	. 'WHERE next_tick IS NOT NULL');
 ok(wait_until(sub { $t->sql('SELECT count(*) = 0 FROM logsvc_internal.export_schedule '
 	. 'WHERE next_tick < now()') eq 't' }, 30), 'no export holds up the others');
+
+# ---- a link ends with who was given it ----
+
+$t->sql("SELECT logsvc.create_user('bob\@acme.example'); SELECT logsvc.add_member('acme', 'bob\@acme.example', 'admin')");
+my $bob_scopes = '{logs:export,logs:read,org:write}';
+my $bob = $t->sql_json("SELECT logsvc.create_token('acme', 'bob\@acme.example', 'b', '$bob_scopes')");
+my $given = run($id{csv}, 'succeeded')->{id};
+
+# A link to that file as the credential is shown it.
+sub given
+{
+	my ($token) = @_;
+	my ($run) = grep { $_->{id} eq $given } @{ $t->http(GET => "$path/$id{csv}/runs?limit=100", token => $token)->{json}{data} };
+	return $run->{downloadUrl};
+}
+
+sub link_is
+{
+	my ($expected, $url, $name) = @_;
+	my $r = follow($url);
+	is($r->{status} . ' ' . ($r->{json}{code} // ''), $expected, $name) or diag $r->{content};
+	return;
+}
+
+my $of_owner = given($org->{token});
+my $of_bob = given($bob->{token});
+link_is('200 ', $of_bob, 'a link of an admin');
+$t->sql("SELECT logsvc.set_member_role('acme', 'bob\@acme.example', 'member')");
+link_is('410 LINK_EXPIRED', $of_bob, 'ends when the role may not export');
+$t->sql("SELECT logsvc.set_member_role('acme', 'bob\@acme.example', 'admin')");
+link_is('200 ', $of_bob, 'not longer than that');
+my $token_2 = $t->sql_json("SELECT logsvc.create_token('acme', 'bob\@acme.example', 'c', '$bob_scopes')");
+my $by_token_2 = given($token_2->{token});
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.revoke_token('$token_2->{id}') IS NULL");
+link_is('410 LINK_EXPIRED', $by_token_2, 'one that a token was given, when it is revoked');
+my $other_key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'links', 'full-access')");
+my $by_key = given($other_key->{key});
+link_is('200 ', $by_key, 'a link of a key');
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.revoke_api_key('$other_key->{id}') IS NULL");
+link_is('410 LINK_EXPIRED', $by_key, 'ends with the key');
+my $bobs = $t->http(POST => $path, token => $bob->{token}, json => { %whole, name => 'by mail',
+	delivery => { kind => 'email', target => $org->{email} } })->{json}{data}{id};
+run($bobs, 'succeeded');
+my ($mailed_link) = $t->sql("SELECT link FROM logsvc_internal.outbox WHERE template = 'export' ORDER BY created_at DESC LIMIT 1");
+link_is('200 ', $mailed_link, 'a link that was mailed');
+$t->sql("SELECT logsvc.remove_member('acme', 'bob\@acme.example')");
+link_is('410 LINK_EXPIRED', $_, 'both end when the member is removed') foreach $of_bob, $mailed_link;
+link_is('200 ', $of_owner, 'and those of others do not');
+run($bobs, 'succeeded');
+($mailed_link) = $t->sql("SELECT link FROM logsvc_internal.outbox WHERE template = 'export' ORDER BY created_at DESC LIMIT 1");
+link_is('200 ', $mailed_link, 'what is sent later is of the organization');
 
 # ---- the organization is deleted ----
 
