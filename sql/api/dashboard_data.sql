@@ -397,6 +397,8 @@ CREATE OR REPLACE FUNCTION logsvc_internal.open_link(token text) RETURNS logsvc_
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	r logsvc_internal.resource;
+	address inet := logsvc_internal.request_address();
+	wait int;
 BEGIN
 	SELECT d.* INTO r FROM logsvc_internal.dashboard_link l
 	JOIN logsvc_internal.resource d ON d.id = l.dashboard AND d.organization_id = l.organization_id
@@ -406,11 +408,22 @@ BEGIN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such link');
 	END IF;
 	PERFORM logsvc_internal.act_for_link(r.organization_id);
+	-- As in other classes, the addresses of one IPv6 network are one.
+	IF family(address) = 6 THEN
+		address := network(set_masklen(address, 64));
+	END IF;
+	wait := logsvc_internal.take_rate('link', concat(r.id, ' ', address));
+	IF wait > 0 THEN
+		PERFORM logsvc_internal.raise_error('RATE_LIMIT_EXCEEDED',
+			format('too many requests of this address with this link (rate class link): try again in %s seconds', wait),
+			hint => format('Try again in %s seconds.', wait));
+	END IF;
 	RETURN r;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.open_link(text) IS
-'The dashboard of a link, for whose organization the request then reads events; raises NOT_FOUND';
+'The dashboard of a link, for whose organization the request then reads events; raises NOT_FOUND, and '
+'RATE_LIMIT_EXCEEDED in class link';
 
 -- No queries: they may name what is not for everybody.
 CREATE OR REPLACE FUNCTION logsvc_internal.shared_dashboard(token text) RETURNS jsonb

@@ -90,6 +90,8 @@ INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customi
 	('sign_in',			5,		'account',		false,	false),
 	('public',			5,		'address',		false,	false),
 	('static',			600,	'address',		false,	false),
+	-- Requests with one link to a dashboard.
+	('link',			120,	'address',		false,	false),
 	-- Answers, not routes: 401s and 403s, beyond which there is 429.
 	('unauthorized',	100,	'address',		false,	false),
 	('forbidden',		100,	'caller',		false,	false);

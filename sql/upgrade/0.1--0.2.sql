@@ -1,4 +1,4 @@
--- schema d0f767d248f0270b
+-- schema 5ca038a0439196af
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -708,3 +708,9 @@ DROP FUNCTION logsvc_internal.settle_evaluation(uuid, bigint, bigint, text, bigi
 DROP FUNCTION logsvc.update_member(text, text);
 DROP FUNCTION logsvc.create_token(text, text, text, text[], timestamptz);
 DROP FUNCTION logsvc.create_own_token(text, text[], timestamptz);
+
+-- ---- links to dashboards ----
+
+INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customized) VALUES
+	('link', 120, 'address', false, false)
+ON CONFLICT (class) DO NOTHING;

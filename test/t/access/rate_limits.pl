@@ -49,7 +49,7 @@ is($t->sql('SELECT class, per_minute, scope FROM logsvc_internal.rate_limit ORDE
 	join("\n", 'all_changes|600|organization', 'assist|120|caller', 'auth|5|address',
 		'changes|120|credential', 'deletions|10|organization', 'evaluation|10|caller',
 		'executor|60|organization', 'export|10|organization', 'forbidden|100|caller',
-		'ingest|10000|organization', 'logs|100|organization', 'otlp|10000|organization',
+		'ingest|10000|organization', 'link|120|address', 'logs|100|organization', 'otlp|10000|organization',
 		'password|5|user', 'public|5|address', 'reports|120|caller', 'search|10|organization',
 			'sign_in|5|account', 'static|600|address',
 		'tail|10|organization', 'templates|10|organization', 'unauthorized|100|address',

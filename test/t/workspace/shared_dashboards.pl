@@ -110,6 +110,24 @@ is(viewer($token, { variables => { service => ['web'] }, panelIds => ['p1'] })->
 	'RATE_LIMIT_EXCEEDED', 'no more than 200 searches are kept');
 $t->sql('DELETE FROM logsvc_internal.shared_answer');
 
+# ---- how often ----
+
+# As they are shipped: a page of two requests may be opened again and again.
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = CASE class WHEN 'static' THEN 600 WHEN 'link' THEN 120 "
+	. "WHEN 'public' THEN 5 ELSE 10 END WHERE class IN ('static', 'link', 'public', 'search')");
+my @opened = map { (viewer($token)->{status}, viewer($token, {})->{status}) } 1 .. 10;
+is("@opened", join(' ', (200) x 20), 'a page is opened ten times in a row');
+is($t->http(GET => '/api/v1/search?q=later', token => $org->{token})->{status}, 200, 'which are no searches of the organization');
+my $busy = owner(POST => '', 201, 'another dashboard', json => { name => 'busy', panels => [] });
+my $busy_token = owner(POST => "/$busy->{id}/share", 200, 'shared too', json => { kind => 'link' })->{token};
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1 WHERE class = 'link'");
+is(viewer($busy_token)->{status}, 200, 'each link has a window of its own');
+my $refusal = viewer($busy_token, {});
+is("$refusal->{status} $refusal->{json}{code}", '429 RATE_LIMIT_EXCEEDED', 'beyond which it is refused');
+cmp_ok($refusal->{headers}{'retry-after'} // 0, '>', 0, 'for a while');
+$t->sql('UPDATE logsvc_internal.rate_limit SET per_minute = 1000000');
+owner(DELETE => "/$busy->{id}", 204, 'it is deleted');
+
 # ---- a right that the link would go around ----
 
 my $writer = $t->sql("SELECT logsvc.create_token('acme', '$org->{email}', 'writer', "
@@ -151,7 +169,7 @@ owner(DELETE => "/$d->{id}", 204, 'the dashboard is deleted');
 refused($fourth, '404 NOT_FOUND', 'and its link', $_) foreach undef, {};
 is($t->sql('SELECT count(*) FROM logsvc_internal.shared_answer'), 0, 'with what was kept');
 is($t->sql("SELECT string_agg(details ->> 'kind', ' ' ORDER BY number) FROM logsvc_internal.audit_entry "
-		. "WHERE action = 'dashboard.shared'"), 'link link link private link', 'the audit log has each sharing');
+		. "WHERE action = 'dashboard.shared'"), 'link link link link private link', 'the audit log has each sharing');
 
 # ---- its functions are for requests with a link ----
 
