@@ -737,6 +737,89 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.next_alert_rule() IS
 'Milliseconds until a rule is due; NULL: no rule is enabled';
 
+-- The death of a worker ends all processes of the server, and the rule that caused it would be the first
+-- to be evaluated again.  So who evaluates it is written down before, and stays when the tick is lost.
+CREATE OR REPLACE FUNCTION logsvc_internal.mark_alert_rule(rule uuid, worker int) RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	UPDATE logsvc_internal.alert_rule_state s
+	SET worker = mark_alert_rule.worker, begun_at = clock_timestamp()
+	WHERE s.rule_id = (SELECT one.rule_id FROM logsvc_internal.alert_rule_state one
+		WHERE one.rule_id = rule AND one.next_due <= clock_timestamp()
+			AND (one.worker IS NULL OR one.worker = mark_alert_rule.worker
+				OR one.begun_at < clock_timestamp() - interval '1 minute')
+		FOR UPDATE SKIP LOCKED);
+	RETURN FOUND;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.mark_alert_rule(uuid, int) IS
+'Writes down which worker begins a tick of a rule; false: it is not due, or another worker has it';
+
+-- When one worker dies, the others are ended in the middle of their ticks too.  So a rule is put off for
+-- a moment at first, without a word, and for longer when it happens again.
+CREATE OR REPLACE FUNCTION logsvc_internal.recover_alert_rules(worker int) RETURNS uuid[]
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	delays CONSTANT interval[] := '{5 s,1 min,10 min,1 h,6 h}';
+	s logsvc_internal.alert_rule_state;
+	until timestamptz;
+	told uuid[] := '{}';
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	FOR s IN SELECT * FROM logsvc_internal.alert_rule_state one
+		WHERE one.worker = recover_alert_rules.worker FOR UPDATE
+	LOOP
+		until := clock_timestamp() + delays[least(s.deaths + 1, cardinality(delays))];
+		UPDATE logsvc_internal.alert_rule_state one
+		SET worker = NULL, deaths = s.deaths + 1,
+			next_due = CASE WHEN s.next_due IS NOT NULL THEN greatest(s.next_due, until) END
+		WHERE one.rule_id = s.rule_id;
+		IF s.deaths > 0 AND s.next_due IS NOT NULL THEN
+			UPDATE logsvc_internal.alert_rule_state one
+			SET state = 'error', state_since = CASE WHEN s.state = 'error' THEN s.state_since ELSE now() END,
+				error = jsonb_build_object('code', 'INTERNAL_ERROR', 'message', format('the process that evaluated the '
+					'rule has died %s times in a row; it is evaluated again at %s', s.deaths + 1,
+					logsvc_internal.iso_time(until)))
+			WHERE one.rule_id = s.rule_id;
+			told := told || s.rule_id || s.organization_id;
+		END IF;
+	END LOOP;
+	RETURN told;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.recover_alert_rules(int) IS
+'Puts off the rules that a worker was evaluating when it died; only while no other one has its number; '
+'the rules that are in state error by that, each with its organization';
+
+-- Apart from that, since a tenant may hold what this waits for.
+CREATE OR REPLACE FUNCTION logsvc_internal.tell_put_off(rule uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s logsvc_internal.alert_rule_state;
+	r logsvc_internal.resource;
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	SELECT * INTO s FROM logsvc_internal.alert_rule_state one
+	WHERE one.rule_id = rule AND one.state = 'error' AND one.deaths > 1;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
+	PERFORM logsvc_internal.audit(r.organization_id, 'alert_rule.put_off',
+		logsvc_internal.public_id('rule_', r.id), jsonb_build_object('name', r.name, 'deaths', s.deaths,
+			'until', logsvc_internal.iso_time(s.next_due)));
+	IF s.deaths = 2 THEN
+		PERFORM logsvc_internal.tell_rule_owner(r, s.error);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.tell_put_off(uuid) IS
+'Tells the author and the channels of a rule, once, that it is put off because its workers die; audits it';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.take_alert_rule(rule uuid) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -757,7 +840,7 @@ BEGIN
 	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
 	IF NOT (r.content -> 'enabled')::boolean THEN
 		UPDATE logsvc_internal.alert_rule_state one
-		SET next_due = NULL, state = 'ok', state_since = now(), error = NULL, warning = NULL
+		SET next_due = NULL, state = 'ok', state_since = now(), error = NULL, warning = NULL, worker = NULL
 		WHERE one.rule_id = rule;
 		PERFORM logsvc_internal.end_alerts(rule, 'the rule was disabled');
 		RETURN NULL;
@@ -766,7 +849,7 @@ BEGIN
 	tick := logsvc_internal.alert_tick(rule, every, clock_timestamp());
 	IF tick <= s.last_tick THEN
 		UPDATE logsvc_internal.alert_rule_state one
-		SET next_due = s.last_tick + make_interval(secs => every) WHERE one.rule_id = rule;
+		SET next_due = s.last_tick + make_interval(secs => every), worker = NULL WHERE one.rule_id = rule;
 		RETURN NULL;
 	END IF;
 	latest := tick - make_interval(secs => (r.content #> '{schedule,delaySeconds}')::int);
@@ -1133,6 +1216,7 @@ BEGIN
 		state = new_state, error = outcome -> 'error', condition_key = looked_for,
 		state_since = CASE WHEN s.state = new_state THEN s.state_since ELSE now() END,
 		evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint,
+		worker = NULL, deaths = 0,
 		took_ms = 1000 * extract(epoch FROM clock_timestamp() - (taken ->> 'begun')::timestamptz),
 		warning = CASE WHEN (outcome -> 'more')::boolean
 				THEN 'there are more than 1,000 groups, or than 8 MB of them: those nearest to firing are looked at'
@@ -1184,7 +1268,8 @@ BEGIN
 		SET next_due = (taken ->> 'tick')::timestamptz + make_interval(secs => (taken -> 'every')::int),
 			last_tick = (taken ->> 'tick')::timestamptz, state = 'error', error = outcome -> 'error',
 			state_since = CASE WHEN s.state = 'error' THEN s.state_since ELSE now() END,
-			evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint
+			evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint,
+			worker = NULL, deaths = 0
 		WHERE s.rule_id = rule;
 	END;
 END
@@ -1194,6 +1279,8 @@ COMMENT ON FUNCTION logsvc_internal.fail_alert_tick(uuid, jsonb) IS
 
 GRANT EXECUTE ON FUNCTION
 	logsvc_internal.fail_alert_tick(uuid, jsonb), logsvc_internal.due_alert_rules(int), logsvc_internal.next_alert_rule(),
+	logsvc_internal.mark_alert_rule(uuid, int), logsvc_internal.recover_alert_rules(int),
+	logsvc_internal.tell_put_off(uuid),
 	logsvc_internal.take_alert_rule(uuid), logsvc_internal.rule_rows(text, timestamptz, timestamptz, int),
 	logsvc_internal.ask_alert_history(uuid, jsonb, jsonb),
 	logsvc_internal.apply_alert_tick(uuid, jsonb, jsonb, jsonb),

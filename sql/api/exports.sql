@@ -612,16 +612,23 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
 	SELECT logsvc_internal.require_worker();
-	UPDATE logsvc_internal.export_run u SET worker = NULL, next_attempt_at = now()
+	UPDATE logsvc_internal.export_run u SET worker = NULL, deaths = u.deaths + 1,
+		next_attempt_at = clock_timestamp()
+			+ ('{5 s,1 min,10 min,1 h,6 h}'::interval[])[least(u.deaths + 1, 5)],
+		error_code = CASE WHEN u.deaths > 0 THEN 'INTERNAL_ERROR' ELSE u.error_code END,
+		error = CASE WHEN u.deaths > 0 THEN format('the process that made the file has died %s times in a row',
+			u.deaths + 1) ELSE u.error END
 	WHERE u.worker = recover_export_runs.worker AND u.finished_at IS NULL;
 END;
 COMMENT ON FUNCTION logsvc_internal.recover_export_runs(int) IS
-'Gives back what an exporter had that has ended; only while no other one has its number';
+'Puts off what an exporter had that has ended, for longer each time, so that a run of which exporters die '
+'does not end the server again and again; only while no other one has its number';
 
 -- Organizations take turns, each of some seconds: a million rows of one hold up nobody for long.
 -- next_attempt_at of what an exporter has is when others may take it for dead.
 CREATE OR REPLACE FUNCTION logsvc_internal.take_export_run(
-	worker int, OUT run uuid, OUT organization uuid, OUT audit boolean, OUT complete boolean)
+	worker int, OUT run uuid, OUT organization uuid, OUT audit boolean, OUT complete boolean,
+	OUT hopeless boolean)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -658,10 +665,11 @@ BEGIN
 	organization := taken.organization_id;
 	audit := taken.audit AND logsvc_internal.author_reads_audit(r);
 	complete := taken.status = 'delivering';
+	hopeless := taken.deaths >= 5;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.take_export_run(int) IS
-'The run that an exporter should go on with now; NULL: none';
+'The run that an exporter should go on with now; NULL: none; hopeless: exporters die of it';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.author_reads_audit(r logsvc_internal.resource)
 RETURNS boolean
@@ -776,7 +784,7 @@ BEGIN
 		u.bytes := u.bytes + octet_length(piece.data);
 	END IF;
 	UPDATE logsvc_internal.export_run one
-	SET q = u.q, rows = u.rows, bytes = u.bytes, pieces = u.pieces, cursor = u.cursor,
+	SET q = u.q, rows = u.rows, bytes = u.bytes, pieces = u.pieces, cursor = u.cursor, deaths = 0,
 		truncated = u.truncated, complete = done,
 		status = CASE WHEN done THEN 'delivering' ELSE 'running' END,
 		file_until = CASE WHEN done THEN now() + interval '7 days' END,

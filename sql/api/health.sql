@@ -24,7 +24,7 @@ COMMENT ON FUNCTION logsvc_internal.require_nobody() IS
 'Raises FORBIDDEN unless a worker calls that acts for no organization';
 
 -- Not locked rows but a time in the future keep others away: who takes one and dies has only put
--- it off by a minute.
+-- it off, by a minute at first, and by more when that happens again.
 CREATE OR REPLACE FUNCTION logsvc_internal.claim_health(
 	slow uuid[], OUT organization uuid, OUT resources uuid[], OUT kind text, OUT q text,
 	OUT earliest text, OUT claim timestamptz, OUT new boolean)
@@ -34,6 +34,8 @@ DECLARE
 	due logsvc_internal.health;
 	content jsonb;
 	moment timestamptz := clock_timestamp();
+	-- What two workers in a row did not end may be what they died of.
+	delays CONSTANT interval[] := '{1 min,1 min,10 min,1 h,6 h}';
 BEGIN
 	PERFORM logsvc_internal.require_nobody();
 	SELECT h.* INTO due FROM logsvc_internal.health h
@@ -53,7 +55,7 @@ BEGIN
 	q := CASE kind WHEN 'service' THEN content ->> 'match' ELSE content ->> 'q' END;
 	earliest := '-' || CASE kind WHEN 'service' THEN '5m' ELSE content ->> 'window' END;
 	new := due.last_seen_at IS NULL AND due.at IS NULL;
-	claim := moment + interval '1 minute';
+	claim := moment + delays[least(due.deaths + 1, cardinality(delays))];
 	-- The same search for all that need it, if they are due or will be soon.
 	WITH same AS (
 		SELECT h.resource_id FROM logsvc_internal.health h
@@ -62,7 +64,10 @@ BEGIN
 			AND (h.begun_at <= moment - interval '1 minute') IS NOT FALSE
 		ORDER BY h.resource_id FOR UPDATE SKIP LOCKED),
 	claimed AS (
-		UPDATE logsvc_internal.health h SET next_at = claim, begun_at = moment
+		UPDATE logsvc_internal.health h
+		SET next_at = claim, begun_at = moment, deaths = h.deaths + 1,
+			error = CASE WHEN h.deaths > 1 THEN format('it was begun %s times in a row and not ended, perhaps because '
+				'its process died; after this time it is begun again at %s', h.deaths, logsvc_internal.iso_time(claim)) ELSE h.error END
 		FROM same s WHERE h.resource_id = s.resource_id
 		RETURNING h.resource_id)
 	SELECT array_agg(c.resource_id) INTO resources FROM claimed c;
@@ -156,7 +161,7 @@ BEGIN
 		UPDATE logsvc_internal.health h
 		SET at = h.begun_at, value = finish_health.value, error_rate = finish_health.error_rate,
 			last_seen_at = greatest(h.last_seen_at, finish_health.last_seen_at),
-			error = left(finish_health.error, 500),
+			error = left(finish_health.error, 500), deaths = 0,
 			next_at = greatest(h.begun_at + greatest(interval '1 minute', took * 20,
 				coalesce(logsvc_internal.duration_of(r.content ->> 'window') / 300, interval '0')))
 		FROM logsvc_internal.resource r

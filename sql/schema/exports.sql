@@ -44,11 +44,13 @@ CREATE TABLE logsvc_internal.export_run (
 	finished_at timestamptz,
 	error_code text,
 	error text,
+	deaths int NOT NULL DEFAULT 0,
 	UNIQUE (resource_id, tick)
 );
 COMMENT ON TABLE logsvc_internal.export_run IS
 'Runs of scheduled exports; tick: when it was due (NULL: somebody asked for it); worker: the exporter '
-'that has it; cursor: where the next piece of the file begins; upload: the state of a multipart upload';
+'that has it; cursor: where the next piece of the file begins; upload: the state of a multipart upload; '
+'deaths: how many exporters in a row did not survive a piece of it';
 CREATE INDEX export_run_organization ON logsvc_internal.export_run (organization_id, turn_at);
 CREATE INDEX export_run_list ON logsvc_internal.export_run (resource_id, id);
 CREATE INDEX export_run_open ON logsvc_internal.export_run (next_attempt_at)

@@ -10,12 +10,14 @@ CREATE TABLE logsvc_internal.health (
 	value double precision,
 	error_rate double precision,
 	last_seen_at timestamptz,
-	error text
+	error text,
+	deaths int NOT NULL DEFAULT 0
 );
 COMMENT ON TABLE logsvc_internal.health IS
 'What was last computed for each service and KPI; search: the same for those of an organization that '
 'need the same search; next_at: when it is due; begun_at: when that was last begun; at: when value '
-'was computed (of a service: events a minute); error: why it could not be';
+'was computed (of a service: events a minute); error: why it could not be; deaths: how often in a row '
+'it was begun and not ended';
 CREATE INDEX health_next ON logsvc_internal.health (next_at);
 CREATE INDEX health_search ON logsvc_internal.health (organization_id, search);
 

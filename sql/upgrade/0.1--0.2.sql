@@ -1,4 +1,4 @@
--- schema 5ca038a0439196af
+-- schema d2762fe3dc4960cc
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -290,12 +290,14 @@ CREATE TABLE logsvc_internal.health (
 	value double precision,
 	error_rate double precision,
 	last_seen_at timestamptz,
-	error text
+	error text,
+	deaths int NOT NULL DEFAULT 0
 );
 COMMENT ON TABLE logsvc_internal.health IS
 'What was last computed for each service and KPI; search: the same for those of an organization that '
 'need the same search; next_at: when it is due; begun_at: when that was last begun; at: when value '
-'was computed (of a service: events a minute); error: why it could not be';
+'was computed (of a service: events a minute); error: why it could not be; deaths: how often in a row '
+'it was begun and not ended';
 CREATE INDEX health_next ON logsvc_internal.health (next_at);
 CREATE INDEX health_search ON logsvc_internal.health (organization_id, search);
 
@@ -390,12 +392,16 @@ CREATE TABLE logsvc_internal.alert_rule_state (
 	missed bigint NOT NULL DEFAULT 0,
 	error jsonb,
 	warning text,
-	condition_key text
+	condition_key text,
+	worker int,
+	begun_at timestamptz,
+	deaths int NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE logsvc_internal.alert_rule_state IS
 'What alert workers keep of a rule; next_due: the next tick, NULL: the rule is disabled; missed: '
 'ticks at which it was not evaluated; error: of the last evaluation; condition_key: hash of what '
-'the rule looked for then';
+'the rule looked for then; worker: which one has begun a tick that is not done, at begun_at; deaths: '
+'how many ticks in a row their workers did not survive';
 CREATE INDEX alert_rule_state_due ON logsvc_internal.alert_rule_state (next_due)
 	WHERE next_due IS NOT NULL;
 CREATE INDEX alert_rule_state_organization ON logsvc_internal.alert_rule_state (organization_id);
@@ -540,11 +546,13 @@ CREATE TABLE logsvc_internal.export_run (
 	finished_at timestamptz,
 	error_code text,
 	error text,
+	deaths int NOT NULL DEFAULT 0,
 	UNIQUE (resource_id, tick)
 );
 COMMENT ON TABLE logsvc_internal.export_run IS
 'Runs of scheduled exports; tick: when it was due (NULL: somebody asked for it); worker: the exporter '
-'that has it; cursor: where the next piece of the file begins; upload: the state of a multipart upload';
+'that has it; cursor: where the next piece of the file begins; upload: the state of a multipart upload; '
+'deaths: how many exporters in a row did not survive a piece of it';
 CREATE INDEX export_run_organization ON logsvc_internal.export_run (organization_id, turn_at);
 CREATE INDEX export_run_list ON logsvc_internal.export_run (resource_id, id);
 CREATE INDEX export_run_open ON logsvc_internal.export_run (next_attempt_at)

@@ -6,7 +6,8 @@
  * A tick of a rule is one transaction, for the rule's organization under row security: it takes
  * the rule's row if nobody else has it, searches, and writes down state, alerts and what is to be sent.
  * So a tick happens once or not at all.  There is no network in it.  If it fails, another transaction
- * says so in the rule's state.
+ * says so in the rule's state.  One before it says who evaluates the rule: when a worker dies of a rule, its
+ * successor puts that one off.
  *
  * The worker reads which rules are due, then takes them in turns of the organizations: whose turn would
  * begin first goes next, and a turn lasts as long as the tick took.
@@ -18,6 +19,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
@@ -113,7 +115,8 @@ typedef struct tick
 	Datum earliest;
 	Datum latest;
 	int most;
-	Datum rows;        /* what it found */
+	Datum rows; /* what it found */
+	bool marked;
 	TimestampTz until; /* all of its searches */
 	bool done;
 } tick;
@@ -248,6 +251,20 @@ answer(tick *t, Jsonb *questions)
 	}
 	appendStringInfoChar(&answers, '}');
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(answers.data));
+}
+
+static int worker; /* the number of this one */
+
+static void
+mark(void *context)
+{
+	static const Oid types[] = {UUIDOID, INT4OID};
+	tick *t = context;
+	Datum values[] = {UUIDPGetDatum(&t->rule->rule), Int32GetDatum(worker)};
+	bool null;
+
+	t->marked = DatumGetBool(
+		call("SELECT logsvc_internal.mark_alert_rule($1, $2)", 2, types, values, &null));
 }
 
 /* The worker's transaction for one rule. */
@@ -448,6 +465,19 @@ evaluate_rule(const due_rule *rule)
 	tick t = {.rule = rule};
 	ls_caught caught;
 
+	if (!ls_transaction(mark, &t, &caught))
+	{
+		if (!is_passing(caught.sqlstate))
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not begin to evaluate an alert rule: %s", caught.format));
+		put_off_rule(&rule->rule, RETRY_WAIT);
+		return;
+	}
+	if (!t.marked)
+	{
+		put_off_rule(&rule->rule, LOOK_AGAIN);
+		return;
+	}
 	if (!ls_transaction(evaluate, &t, &caught))
 	{
 		if (is_passing(caught.sqlstate) || !give_up(&t, &caught))
@@ -460,6 +490,70 @@ evaluate_rule(const due_rule *rule)
 		return;
 	}
 	end_turn(&rule->organization, start, (uint64) (GetCurrentTimestamp() - begun));
+}
+
+/* ---- what the one before died of ---- */
+
+typedef struct put_off_rules
+{
+	MemoryContext memory;
+	Datum *rules; /* each with its organization */
+	int n;
+	int told;
+} put_off_rules;
+
+static void
+recover(void *context)
+{
+	static const Oid types[] = {INT4OID};
+	put_off_rules *p = context;
+	Datum values[] = {Int32GetDatum(worker)};
+	bool null;
+	Datum told = call("SELECT logsvc_internal.recover_alert_rules($1)", 1, types, values, &null);
+	MemoryContext outer = MemoryContextSwitchTo(p->memory);
+
+	deconstruct_array(DatumGetArrayTypePCopy(told), UUIDOID, UUID_LEN, false, TYPALIGN_CHAR,
+					  &p->rules, NULL, &p->n);
+	MemoryContextSwitchTo(outer);
+}
+
+static void
+tell(void *context)
+{
+	static const Oid types[] = {UUIDOID};
+	const put_off_rules *p = context;
+	bool null;
+
+	ls_act_for_organization(DatumGetUUIDP(p->rules[p->told + 1]), false);
+	(void) call("SELECT logsvc_internal.tell_put_off($1) IS NULL", 1, types, &p->rules[p->told],
+				&null);
+}
+
+/* Puts off what the worker before this one died of.  False: this one should go. */
+static bool
+put_off_dead(void)
+{
+	put_off_rules p = {.memory = AllocSetContextCreate(CurrentMemoryContext, "logsvc put off",
+													   ALLOCSET_SMALL_SIZES)};
+	ls_caught caught;
+
+	while (!ls_transaction(recover, &p, &caught))
+	{
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not look for alert rules whose worker has died: %s",
+					   caught.format));
+		if (!ls_worker_wait(LOOK_AGAIN))
+			return false;
+	}
+	for (p.told = 0; p.told + 1 < p.n; p.told += 2)
+	{
+		if (!ls_transaction(tell, &p, &caught))
+			ereport(
+				LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not tell that an alert rule is put off: %s", caught.format));
+	}
+	MemoryContextDelete(p.memory);
+	return true;
 }
 
 /* ---- the loop ---- */
@@ -501,6 +595,9 @@ ls_alert_worker_loop(ls_slot *slot)
 	turns = make_table("logsvc turns of alert rules", sizeof(turn));
 	put_offs = make_table("logsvc alert rules put off", sizeof(put_off));
 	SetConfigOption("lock_timeout", LOCK_WAIT, PGC_SUSET, PGC_S_OVERRIDE);
+	worker = slot->index;
+	if (!put_off_dead())
+		return;
 	do
 	{
 		due_rule rule;

@@ -32,6 +32,7 @@ typedef struct export_turn
 	pg_uuid_t organization;
 	bool audit;
 	bool complete; /* the file is */
+	bool hopeless; /* too many exporters have died of it */
 	ls_time due;   /* nothing found: when there is something to do; 0: unknown */
 
 	/* What went wrong. */
@@ -86,7 +87,7 @@ take(void *context)
 					? 0
 					: ls_time_of_timestamptz(DatumGetTimestampTz(value));
 
-	if (SPI_execute_with_args("SELECT run, organization, audit, complete"
+	if (SPI_execute_with_args("SELECT run, organization, audit, complete, hopeless"
 							  " FROM logsvc_internal.take_export_run($1)",
 							  1, types, values, NULL, false, 1) != SPI_OK_SELECT ||
 		SPI_processed != 1)
@@ -99,6 +100,7 @@ take(void *context)
 	turn->organization = *DatumGetUUIDP(column(2, &isnull));
 	turn->audit = DatumGetBool(column(3, &isnull));
 	turn->complete = DatumGetBool(column(4, &isnull));
+	turn->hopeless = DatumGetBool(column(5, &isnull));
 }
 
 static void
@@ -174,6 +176,15 @@ use_turn(export_turn *turn)
 	ls_time end = ls_now() + TURN;
 	ls_caught caught;
 
+	if (turn->hopeless)
+	{
+		turn->code = ls_error_table[LS_ERROR_INTERNAL].code;
+		turn->message = "the process that made the file has died each time";
+		turn->permanent = true;
+		if (!ls_transaction(fail, turn, &caught))
+			complain(&caught, "record what became of a scheduled export");
+		return true;
+	}
 	LS_STOP_POINT("exporter_taken");
 	while (!turn->complete)
 	{

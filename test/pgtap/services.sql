@@ -1,5 +1,5 @@
 -- Services and KPIs: their rules, what is computed of them, and when.
-SELECT plan(67);
+SELECT plan(71);
 
 DO $$
 BEGIN
@@ -101,6 +101,29 @@ SELECT logsvc_internal.finish_health(resources, claim, NULL, NULL, NULL, 'too sl
 SELECT is((SELECT next_at - begun_at FROM logsvc_internal.health WHERE error = 'too slow'), interval '100 seconds', 'what takes long is repeated less often');
 UPDATE logsvc_internal.health SET next_at = now() - interval '1 hour', begun_at = now() - interval '1 hour';
 SELECT isnt((logsvc_internal.claim_health(ARRAY(SELECT id FROM logsvc_internal.organization))).organization, NULL, 'but comes when nothing else is due');
+
+-- What workers do not end is begun less and less often.
+UPDATE logsvc_internal.health SET deaths = 0, error = NULL;
+CREATE FUNCTION pg_temp.begin_only() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	claimed record;
+BEGIN
+	UPDATE logsvc_internal.health SET begun_at = now() - interval '1 hour',
+		next_at = CASE WHEN resource_id = (SELECT r.id FROM logsvc_internal.resource r WHERE r.kind = 'service' LIMIT 1)
+			THEN now() - interval '1 hour' ELSE 'infinity' END;
+	SELECT c.* INTO claimed FROM logsvc_internal.claim_health('{}') AS c;
+	RETURN (SELECT concat_ws(' ', date_trunc('minute', h.next_at - h.begun_at), left(h.error, 40))
+		FROM logsvc_internal.health h WHERE h.resource_id = claimed.resources[1]);
+END
+$$;
+SELECT is(pg_temp.begin_only() || ', ' || pg_temp.begin_only(), '00:01:00, 00:01:00', 'what is begun is left alone for a minute');
+SELECT is(pg_temp.begin_only(), '00:10:00 it was begun 2 times in a row and not ended', 'then for ten, and says so');
+SELECT is(pg_temp.begin_only() || ', ' || pg_temp.begin_only() || ', ' || pg_temp.begin_only(),
+	'01:00:00 it was begun 3 times in a row and not ended, 06:00:00 it was begun 4 times in a row and not ended, '
+	'06:00:00 it was begun 5 times in a row and not ended', 'then for hours');
+SELECT logsvc_internal.finish_health(ARRAY[h.resource_id], h.next_at, 1, 0, now(), NULL, '1 ms')
+FROM logsvc_internal.health h WHERE h.deaths > 0;
+SELECT is((SELECT array_agg(DISTINCT (h.deaths, h.error)) FROM logsvc_internal.health h), '{"(0,)"}', 'until it is ended');
 
 -- ---- history ----
 

@@ -329,6 +329,41 @@ foreach my $point (qw(alert_taken alert_searched alert_applied alert_before_comm
 	is(deliveries($killed), 'alert.firing alert.firing', 'each told once');
 }
 
+# ---- a rule of which workers die ----
+
+sub state_of { return $t->sql("SELECT $_[1] FROM logsvc_internal.alert_rule_state WHERE logsvc_internal.public_id('rule_', rule_id) = '$_[0]'"); }
+
+my $deadly = rule(query => 'level=error', name => 'deadly', %{ over(3) }, %hook);
+my $harmless = rule(query => 'level=error', name => 'harmless', %{ over(3) });
+ask(POST => "$rules/$killed/disable");
+is(state_of($killed, 'deaths'), 0, 'a tick that is done ends the count');
+$t->sql("UPDATE logsvc_internal.alert_rule_state SET deaths = 1 WHERE logsvc_internal.public_id('rule_', rule_id) = '$deadly'");
+$t->stop_at('alert_taken');
+due($deadly);
+kill_process($t->wait_held('alert_taken'));
+$t->wait_ready;
+ok(wait_until(sub { state_of($deadly, 'deaths') == 2 }, 60), 'a second worker has died of it');
+is(state_of($deadly, "next_due - now() BETWEEN '30 s' AND '61 s'"), 't', 'it is put off by a minute');
+my $shown = ask(GET => "$rules/$deadly");
+is("$shown->{state} $shown->{lastError}{code}", 'error INTERNAL_ERROR', 'its author sees that');
+like($shown->{lastError}{message}, qr/has died 2 times in a row; it is evaluated again at 2/, 'and when it is tried again');
+ok(wait_until(sub { deliveries($deadly) eq 'alert.error' }, 30), 'and is told') or diag deliveries($deadly);
+is($t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = 'alert_rule.put_off' AND resource = '$deadly'"), 1,
+	'the audit log says so');
+is(evaluate($harmless), 'firing', 'meanwhile others are evaluated');
+is(state_of($deadly, 'deaths'), 2, 'and it is not');
+foreach my $wait ([ 3, '10 min' ], [ 4, '1 h' ], [ 5, '6 h' ], [ 6, '6 h' ])
+{
+	$t->sql("UPDATE logsvc_internal.alert_rule_state SET worker = 99 WHERE logsvc_internal.public_id('rule_', rule_id) = '$deadly'");
+	$t->sql('SELECT logsvc_internal.recover_alert_rules(99)');
+	is(state_of($deadly, "deaths || ' ' || (next_due - now() BETWEEN '$wait->[1]'::interval - interval '1 min' AND '$wait->[1]')"),
+		"$wait->[0] true", "the $wait->[0]th time by $wait->[1]");
+}
+is(deliveries($deadly), 'alert.error', 'it is told once');
+is(evaluate($deadly), 'firing', 'it can be evaluated again');
+is(state_of($deadly, 'deaths'), 0, 'which ends the count');
+like(deliveries($deadly), qr/^alert\.error alert\.(?:recovered alert\.firing|firing alert\.recovered)$/, 'and is told');
+
 # ---- two workers ----
 
 $t->set('logsvc.alert_workers', 2);

@@ -269,6 +269,24 @@ foreach my $point (qw(exporter_taken exporter_piece exporter_finished))
 		1, 'and it was made once');
 }
 
+# A run of which exporters die is put off, and given up at last.
+$t->set('logsvc.exporters', 0);
+wait_until(sub { my @n = $t->workers('^logsvc exporter'); !@n }, 20);
+my $deadly = ask(POST => "/$id{csv}/run", 202, 'a run that nobody makes')->{json}{data}{id};
+my $of_deadly = "FROM logsvc_internal.export_run WHERE id = logsvc_internal.parse_public_id('run_', '$deadly')";
+foreach my $wait ([ '5 s', 'none' ], [ '1 min', 'INTERNAL_ERROR' ], [ '10 min', 'INTERNAL_ERROR' ], [ '1 h', 'INTERNAL_ERROR' ],
+	[ '6 h', 'INTERNAL_ERROR' ])
+{
+	$t->sql("UPDATE logsvc_internal.export_run SET worker = 99, status = 'running' WHERE id = logsvc_internal.parse_public_id('run_', '$deadly')");
+	$t->sql('SELECT logsvc_internal.recover_export_runs(99)');
+	is($t->sql("SELECT (next_attempt_at - now() BETWEEN 0.8 * '$wait->[0]'::interval - interval '3 s' AND '$wait->[0]') || ' ' "
+		. "|| coalesce(error_code, 'none') $of_deadly"), "true $wait->[1]", "an exporter has died of it: put off by $wait->[0]");
+}
+$t->sql("UPDATE logsvc_internal.export_run SET next_attempt_at = now() WHERE id = logsvc_internal.parse_public_id('run_', '$deadly')");
+$t->set('logsvc.exporters', 1);
+ok(wait_until(sub { $t->sql("SELECT status || ' ' || error_code $of_deadly") eq 'failed INTERNAL_ERROR' }, 60),
+	'the fifth time it has failed');
+
 # ---- room ----
 
 $t->set('logsvc.export_space', '2MB');
