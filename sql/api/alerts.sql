@@ -432,6 +432,17 @@ END
 $$;
 COMMENT ON FUNCTION logsvc.get_alert_rule(text) IS 'An alert rule and its state, by its id (rule_...)';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.check_severity(severity text) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF severity NOT IN ('info', 'warning', 'critical') THEN
+		PERFORM logsvc_internal.invalid('severity', 'must be info, warning or critical');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_severity(text) IS
+'Raises VALIDATION_ERROR unless it is a severity, or NULL';
+
 CREATE OR REPLACE FUNCTION logsvc.list_alert_rules(
 	enabled boolean DEFAULT NULL, severity text DEFAULT NULL, "limit" int DEFAULT NULL,
 	cursor text DEFAULT NULL)
@@ -439,6 +450,7 @@ RETURNS logsvc_internal.list
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM logsvc_internal.check_severity(severity);
 	RETURN logsvc_internal.list_resources('alert_rule', "limit", cursor,
 		jsonb_strip_nulls(jsonb_build_object('enabled', enabled, 'severity', severity)));
 END
@@ -591,9 +603,7 @@ BEGIN
 		PERFORM logsvc_internal.invalid('status',
 			'must be firing, acknowledged, open (both of these), resolved or all');
 	END IF;
-	IF severity NOT IN ('info', 'warning', 'critical') THEN
-		PERFORM logsvc_internal.invalid('severity', 'must be info, warning or critical');
-	END IF;
+	PERFORM logsvc_internal.check_severity(severity);
 	rule := logsvc_internal.parse_public_id('rule_', rule_id);
 	scope := logsvc_internal.list_scope('alerts', target, coalesce(status, 'firing'), severity, rule_id);
 	after := logsvc_internal.open_position(scope, cursor)::jsonb;

@@ -9,6 +9,14 @@ RETURN make_interval(secs => left(duration, -1)::int * CASE right(duration, 1)
 COMMENT ON FUNCTION logsvc_internal.duration_of(text) IS
 'A duration of a document (5m) as an interval';
 
+-- Sums of doubles end in digits that say nothing.
+CREATE OR REPLACE FUNCTION logsvc_internal.shown_number(value double precision) RETURNS numeric
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN trim_scale(round(value::numeric,
+	CASE value WHEN 0 THEN 0 ELSE greatest(6, 5 - floor(log(abs(value)))::int) END));
+COMMENT ON FUNCTION logsvc_internal.shown_number(double precision) IS
+'A number to be shown: with 6 decimals at most, or 6 significant digits when it is small';
+
 -- ---- for the workers ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_nobody() RETURNS void

@@ -46,7 +46,7 @@ COMMENT ON FUNCTION logsvc_internal.kpi_status(jsonb, double precision) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.kpi_json(r logsvc_internal.resource) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN logsvc_internal.resource_json(r) || jsonb_build_object('current', (
-	SELECT jsonb_build_object('value', max(h.value),
+	SELECT jsonb_build_object('value', logsvc_internal.shown_number(max(h.value)),
 		'status', logsvc_internal.kpi_status(r.content, max(h.value)),
 		'at', logsvc_internal.iso_time(max(h.at)), 'error', max(h.error))
 	FROM logsvc_internal.health h WHERE h.resource_id = r.id));
@@ -116,7 +116,7 @@ BEGIN
 	PERFORM logsvc_internal.require_reading('kpi');
 	found := logsvc_internal.find_resource('kpi', id);
 	RETURN (SELECT coalesce(jsonb_agg(jsonb_build_object('at', logsvc_internal.iso_time(p.at),
-			'value', p.value, 'status', logsvc_internal.kpi_status(found.content, p.value))
+			'value', logsvc_internal.shown_number(p.value), 'status', logsvc_internal.kpi_status(found.content, p.value))
 			ORDER BY p.at), '[]')
 		FROM logsvc_internal.health_points(found.id, range, "from", "to") AS p);
 END

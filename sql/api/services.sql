@@ -16,7 +16,8 @@ COMMENT ON FUNCTION logsvc_internal.service_uses(jsonb) IS 'A service names no o
 CREATE OR REPLACE FUNCTION logsvc_internal.health_json(resource uuid) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (SELECT jsonb_build_object(
-		'errorRate', max(h.error_rate), 'eventsPerMinute', max(h.value),
+		'errorRate', logsvc_internal.shown_number(max(h.error_rate)),
+		'eventsPerMinute', logsvc_internal.shown_number(max(h.value)),
 		'lastSeenAt', logsvc_internal.iso_time(max(h.last_seen_at)),
 		'at', logsvc_internal.iso_time(max(h.at)), 'error', max(h.error))
 	FROM logsvc_internal.health h WHERE h.resource_id = resource);
@@ -96,8 +97,9 @@ BEGIN
 	RETURN logsvc_internal.health_json(found.id)
 		|| CASE WHEN range IS NULL AND "from" IS NULL AND "to" IS NULL THEN '{}' ELSE
 			jsonb_build_object('series', (SELECT coalesce(jsonb_agg(jsonb_build_object(
-				'at', logsvc_internal.iso_time(p.at), 'eventsPerMinute', p.value,
-				'errorRate', p.error_rate) ORDER BY p.at), '[]')
+				'at', logsvc_internal.iso_time(p.at), 'eventsPerMinute',
+				logsvc_internal.shown_number(p.value),
+				'errorRate', logsvc_internal.shown_number(p.error_rate)) ORDER BY p.at), '[]')
 			FROM logsvc_internal.health_points(found.id, range, "from", "to") AS p)) END;
 END
 $$;

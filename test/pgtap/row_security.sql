@@ -255,7 +255,7 @@ UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('kind', '''org''
 	('taken', '''{}'''), ('outcome', '''{}'''), ('samples', '''{}'''), ('most', '1'),
 	('rule', '''00000000-0000-0000-0000-000000000000'''),
 	('worker', '0'), ('run', 'gen_random_uuid()'), ('code', '''x'''), ('message', '''x'''), ('permanent', 'true'),
-	('expires', '''1'''), ('signature', '''x''');
+	('expires', '''1'''), ('holder', '''organization'''), ('signature', '''x''');
 CREATE TEMP TABLE attack AS
 WITH RECURSIVE parameter AS (
 	SELECT f.oid, f.name, a.name::text COLLATE "default" AS argument, row_number() OVER (PARTITION BY f.oid ORDER BY a.position) AS n

@@ -1,5 +1,5 @@
 -- Services and KPIs: their rules, what is computed of them, and when.
-SELECT plan(71);
+SELECT plan(75);
 
 DO $$
 BEGIN
@@ -112,7 +112,7 @@ BEGIN
 		next_at = CASE WHEN resource_id = (SELECT r.id FROM logsvc_internal.resource r WHERE r.kind = 'service' LIMIT 1)
 			THEN now() - interval '1 hour' ELSE 'infinity' END;
 	SELECT c.* INTO claimed FROM logsvc_internal.claim_health('{}') AS c;
-	RETURN (SELECT concat_ws(' ', date_trunc('minute', h.next_at - h.begun_at), left(h.error, 40))
+	RETURN (SELECT concat_ws(' ', date_trunc('minute', h.next_at - h.begun_at), left(h.error, 43))
 		FROM logsvc_internal.health h WHERE h.resource_id = claimed.resources[1]);
 END
 $$;
@@ -123,7 +123,21 @@ SELECT is(pg_temp.begin_only() || ', ' || pg_temp.begin_only() || ', ' || pg_tem
 	'06:00:00 it was begun 5 times in a row and not ended', 'then for hours');
 SELECT logsvc_internal.finish_health(ARRAY[h.resource_id], h.next_at, 1, 0, now(), NULL, '1 ms')
 FROM logsvc_internal.health h WHERE h.deaths > 0;
-SELECT is((SELECT array_agg(DISTINCT (h.deaths, h.error)) FROM logsvc_internal.health h), '{"(0,)"}', 'until it is ended');
+SELECT is((SELECT array_agg(DISTINCT (h.deaths, h.error)::text) FROM logsvc_internal.health h), '{"(0,)"}', 'until it is ended');
+
+-- ---- numbers ----
+
+SELECT is(array_agg(logsvc_internal.shown_number(n) ORDER BY i)::text,
+	'{0,0.3,33.333333,-0.00000123457,12345678901.5,1e100}'::numeric[]::text, 'numbers are shown with the digits that say something')
+FROM unnest('{0,0.30000000000000004,33.33333333333333,-0.00000123456789,12345678901.5,1e100}'::double precision[]) WITH ORDINALITY AS u (n, i);
+UPDATE logsvc_internal.health SET value = 0.1::double precision + 0.2, error_rate = 1 / 3.0, at = now(), error = NULL;
+SELECT is(pg_temp.by('viewer', format('SELECT logsvc.get_kpi(%L) -> ''current'' ->> ''value''', kpi ->> 'id')), '0.3', 'of a KPI') FROM made;
+SELECT is(pg_temp.by('viewer', format('SELECT logsvc.get_service_health(%L) - ''{at,lastSeenAt,error}''::text[]', service ->> 'id')),
+	'{"errorRate": 0.333333, "eventsPerMinute": 0.3}', 'and of a service') FROM made;
+INSERT INTO logsvc_internal.health_point (resource_id, at, value)
+SELECT logsvc_internal.parse_public_id('kpi_', kpi ->> 'id'), date_trunc('minute', now() - interval '2 minutes'), 0.1::double precision + 0.2 FROM made
+ON CONFLICT ON CONSTRAINT health_point_pkey DO UPDATE SET value = excluded.value;
+SELECT matches(pg_temp.by('viewer', format('SELECT logsvc.kpi_series(%L)', kpi ->> 'id')), '"value": 0.3[,}]', 'also in a series') FROM made;
 
 -- ---- history ----
 

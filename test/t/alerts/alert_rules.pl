@@ -40,6 +40,11 @@ is_deeply(ask(GET => $one, 200, 'it is read'), $made, 'as it was made');
 is(ask(PATCH => $one, 200, 'it is changed', json => { schedule => { everySeconds => 10 } },
 		headers => { 'If-Match' => '"1"' })->{schedule}{lookback}, '5m', 'member by member');
 ask(PATCH => $one, '412 VERSION_CONFLICT', 'an old version', json => { severity => 'info' }, headers => { 'If-Match' => '1' });
+foreach my $list ($path, '/api/v1/alerts')
+{
+	my $details = ask(GET => "$list?severity=high", '400 VALIDATION_ERROR', "$list of no severity")->{details};
+	is_deeply([ map { "$_->{path}: $_->{message}" } @{ $details // [] } ], ['severity: must be info, warning or critical'], 'which they are');
+}
 ask(POST => $path, 201, "condition $_->{kind}", json => rule(condition => $_)) foreach { kind => 'absence' },
 	{ kind => 'newTemplate', days => 3 }, { kind => 'value', column => 'ms', op => '>=', threshold => 1.5, forSeconds => 60 };
 ask(POST => $path, 201, 'with all that there is', json => rule(description => 'd', groupBy => [ 'service', 'user.id', 'a b' ],
