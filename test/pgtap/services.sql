@@ -130,7 +130,8 @@ SELECT is((SELECT array_agg(DISTINCT (h.deaths, h.error)::text) FROM logsvc_inte
 SELECT is(array_agg(logsvc_internal.shown_number(n) ORDER BY i)::text,
 	'{0,0.3,33.333333,-0.00000123457,12345678901.5,1e100}'::numeric[]::text, 'numbers are shown with the digits that say something')
 FROM unnest('{0,0.30000000000000004,33.33333333333333,-0.00000123456789,12345678901.5,1e100}'::double precision[]) WITH ORDINALITY AS u (n, i);
-UPDATE logsvc_internal.health SET value = 0.1::double precision + 0.2, error_rate = 1 / 3.0, at = now(), error = NULL;
+UPDATE logsvc_internal.health
+SET value = 0.1::double precision + 0.2, error_rate = 1 / 3.0, at = now(), error = NULL;
 SELECT is(pg_temp.by('viewer', format('SELECT logsvc.get_kpi(%L) -> ''current'' ->> ''value''', kpi ->> 'id')), '0.3', 'of a KPI') FROM made;
 SELECT is(pg_temp.by('viewer', format('SELECT logsvc.get_service_health(%L) - ''{at,lastSeenAt,error}''::text[]', service ->> 'id')),
 	'{"errorRate": 0.333333, "eventsPerMinute": 0.3}', 'and of a service') FROM made;
