@@ -22,6 +22,18 @@ RETURN jsonb_build_object(
 COMMENT ON FUNCTION logsvc_internal.invitation_json(logsvc_internal.invitation) IS
 'An invitation as the API shows it, without its token';
 
+-- Where no mail goes out, who invites passes the link on.  It does not stand for the address:
+-- only an account whose address was confirmed can accept.
+CREATE OR REPLACE FUNCTION logsvc_internal.sent_invitation_json(i logsvc_internal.invitation)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN logsvc_internal.invitation_json(i)
+	|| CASE WHEN logsvc_internal.mail_configured() THEN '{}'::jsonb
+		ELSE coalesce((SELECT jsonb_build_object('link', o.link) FROM logsvc_internal.outbox o
+			WHERE o.id = i.mail AND o.link IS NOT NULL), '{}') END;
+COMMENT ON FUNCTION logsvc_internal.sent_invitation_json(logsvc_internal.invitation) IS
+'An invitation as who has just made it sees it: without a mail server it has its link';
+
 -- Members count, and who may become one by accepting (decision 49).  The one
 -- that is being accepted is marked so first, and counts no more.
 CREATE OR REPLACE FUNCTION logsvc_internal.count_members(organization uuid) RETURNS bigint
@@ -205,7 +217,7 @@ BEGIN
 	PERFORM logsvc_internal.audit(target, 'member.invited',
 		logsvc_internal.public_id('inv_', made),
 		jsonb_build_object('email', sent.email, 'role', sent.role));
-	RETURN logsvc_internal.invitation_json(sent);
+	RETURN logsvc_internal.sent_invitation_json(sent);
 END
 $$;
 COMMENT ON FUNCTION logsvc.invite(text, text, text) IS
@@ -261,7 +273,7 @@ BEGIN
 	PERFORM logsvc_internal.audit(target.organization_id, 'invitation.resent',
 		logsvc_internal.public_id('inv_', target.id),
 		jsonb_build_object('email', target.email, 'role', target.role));
-	RETURN logsvc_internal.invitation_json(target);
+	RETURN logsvc_internal.sent_invitation_json(target);
 END
 $$;
 COMMENT ON FUNCTION logsvc.resend_invitation(text) IS
@@ -324,8 +336,10 @@ BEGIN
 			FROM logsvc_internal.organization o WHERE o.id = target.organization_id),
 		'role', target.role, 'email', target.email,
 		'expiresAt', logsvc_internal.iso_time(target.expires_at),
-		'accountExists', EXISTS (SELECT FROM logsvc_internal.user_account u
-			WHERE u.email = target.email)));
+		-- Without mail the link is with who invited, who must not learn that.
+		'accountExists', logsvc_internal.mail_configured()
+			AND EXISTS (SELECT FROM logsvc_internal.user_account u
+				WHERE u.email = target.email)));
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.preview_invitation(text) IS

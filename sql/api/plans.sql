@@ -49,7 +49,7 @@ COMMENT ON FUNCTION logsvc.set_limit(text, text, bigint) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.limits_json(organization uuid) RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 RETURN (SELECT jsonb_object_agg(p.resource,
-		logsvc_internal.plan_limit_of(limits_json.organization, p.resource))
+		logsvc_internal.allowed_of(limits_json.organization, p.resource))
 	FROM logsvc_internal.plan_limit p WHERE p.plan = 'free');
 COMMENT ON FUNCTION logsvc_internal.limits_json(uuid) IS
 'Every limit of an organization by its name; null: unlimited';
@@ -76,12 +76,15 @@ BEGIN
 		'planRequest', logsvc_internal.plan_request_json(target),
 		'limits', logsvc_internal.limits_json(target),
 		'plans', (SELECT jsonb_object_agg(plan, limits) FROM (
-			SELECT p.plan, jsonb_object_agg(p.resource, p.amount) AS limits
-			FROM logsvc_internal.plan_limit p GROUP BY p.plan) AS plans));
+			SELECT p.plan, jsonb_object_agg(p.resource,
+				CASE WHEN p.resource = 'members' THEN least(p.amount, logsvc_internal.plan_limit_of(target, 'members_total'))
+				ELSE p.amount END) AS limits
+			FROM logsvc_internal.plan_limit p GROUP BY p.plan) AS plans),
+		'deletes', logsvc_internal.plan_deletes(target));
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_billing(text) IS
-'The plan of an organization, its limits and those of other plans, its request for a larger one';
+'The plan of an organization, its limits, those of other plans and what these delete, its request';
 
 -- ---- changes ----
 

@@ -40,6 +40,41 @@ END;
 COMMENT ON FUNCTION logsvc_internal.retention_days_of(uuid, text) IS
 'For how many days an index keeps events (decision 82); NULL: for ever';
 
+-- What is kept in a smaller plan is what is kept now, or as much as that plan allows.  A limit that
+-- an operator has set holds in every plan, and reserved indexes have their own.
+CREATE OR REPLACE FUNCTION logsvc_internal.plan_deletes(organization uuid) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	WITH kept AS (
+		SELECT p.index_name, p.min_time, p.max_time, p.rows,
+			CASE WHEN r.name IS NULL THEN o.days ELSE r.days END AS days
+		FROM logsvc_internal.part p
+		JOIN logsvc_internal.organization_retention o USING (organization_id)
+		LEFT JOIN logsvc_internal.index_retention r
+			ON r.organization_id = p.organization_id AND r.name = p.index_name
+		WHERE p.organization_id = plan_deletes.organization AND NOT starts_with(p.index_name, '_')
+			AND NOT EXISTS (SELECT FROM logsvc_internal.organization_limit l
+				WHERE l.organization_id = p.organization_id AND l.resource = 'retention_days')
+	), doomed AS (
+		SELECT l.plan, k.index_name, l.amount AS days, sum(k.rows) AS events,
+			min(k.min_time) AS oldest, max(k.max_time) AS newest
+		FROM logsvc_internal.plan_limit l
+		JOIN kept k ON l.amount < coalesce(k.days, 1000001)
+			AND k.max_time < now() - make_interval(days => l.amount::int)
+			AND (k.max_time < now() - make_interval(days => k.days)) IS NOT TRUE
+		WHERE l.resource = 'retention_days' AND l.amount <= 1000000
+		GROUP BY l.plan, k.index_name, l.amount
+	)
+	SELECT jsonb_object_agg(p.plan, coalesce((
+		SELECT jsonb_agg(jsonb_build_object('index', d.index_name, 'retentionDays', d.days,
+				'events', d.events, 'oldest', logsvc_internal.iso_time(d.oldest),
+				'newest', logsvc_internal.iso_time(d.newest)) ORDER BY d.index_name COLLATE "C")
+		FROM doomed d WHERE d.plan = p.plan), '[]'))
+	FROM (SELECT DISTINCT l.plan FROM logsvc_internal.plan_limit l) AS p;
+END;
+COMMENT ON FUNCTION logsvc_internal.plan_deletes(uuid) IS
+'By plan: the events, by index, that are older than it keeps them and that a change to it deletes';
+
 -- ---- retention ----
 
 -- A part goes as a whole when its newest event is past the retention of its

@@ -609,6 +609,9 @@ RETURN logsvc_internal.respond(200, jsonb_build_object('data', jsonb_build_objec
 		'version', (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'logsvc'),
 		'publicUrl', nullif(current_setting('logsvc.public_url'), ''),
 		'signUp', current_setting('logsvc.sign_up')::boolean,
+		'mail', logsvc_internal.mail_configured(),
+		'evaluator', CASE current_setting('logsvc.model_provider') WHEN 'builtin' THEN 'builtin'
+			ELSE 'model' END,
 		'oauthProviders', to_jsonb(array_remove(ARRAY[
 			CASE WHEN current_setting('logsvc.oauth_google_client_id') <> '' THEN 'google' END,
 			CASE WHEN current_setting('logsvc.oauth_github_client_id') <> '' THEN 'github' END],

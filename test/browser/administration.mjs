@@ -137,11 +137,18 @@ await test(async (browser) => {
 	await owner.getByRole('combobox', { name: 'Action' }).fill('index.c');
 	await owner.getByRole('option', { name: 'index.created' }).click();
 	await owner.waitForURL(/action=index\.created/);
-	await until('one entry', async () => await owner.locator('tbody tr').count() === 1);
-	await button(owner, 'Details of index.created').click();
+	await until('its entries', async () => await owner.locator('tbody tr').count() === 2);
+	await button(owner, 'Details of index.created').first().click();
 	await owner.getByRole('heading', { name: 'index.created' }).waitFor();
 	ok((await owner.getByRole('group', { name: 'Entry', exact: true }).innerText()).includes('"retentionDays": 7'), 'an entry as JSON');
 	await look(owner, 'audit entry');
+	await go(owner, '/audit?action=organization.settings_updated', 'Audit log');
+	await row(owner, 'retention_days: none to 20').getByRole('button').click();
+	await until('what was and what is', async () => (await owner.getByRole('table', { name: 'What was changed' }).locator('tbody tr').allInnerTexts()).some((one) => /^retention_days\s+none\s+20$/.test(one)));
+	ok(true, 'an entry shows old and new values');
+	await go(owner, '/audit?action=index.created', 'Audit log');
+	await until('one entry', async () => await owner.locator('tbody tr').count() === 2);
+	await button(owner, 'Details of index.created').first().click();
 	await owner.keyboard.press('Escape');
 	ok(!owner.url().includes('entry='), 'Escape closes it');
 	const query = await owner.evaluate(() => document.querySelector('a[href*="/search?"]')?.href ?? '');
@@ -220,6 +227,24 @@ await test(async (browser) => {
 	await row(owner, 'replayed').waitFor();
 	ok(true, 'dead letters are replayed');
 
+	// ---- the team, where the service sends no mails ----
+	await go(owner, '/settings/team', 'Team');
+	await button(owner, 'Invite').click();
+	await owner.getByText('This service sends no mails: you get a link for each of them to pass on.').waitFor();
+	await owner.fill('[name=emails]', 'new@example.org');
+	await dialog(owner, 'Invite people').getByRole('button', { name: 'Invite', exact: true }).click();
+	await dialog(owner, 'Pass the link on').waitFor();
+	await look(owner, 'invitation link');
+	is(await dialog(owner, 'Pass the link on').locator('pre').innerText(), await call('link', 'new@example.org'), 'who invites gets the link');
+	await button(owner, 'Done').click();
+	await choose(owner, 'new@example.org', 'Make a new link');
+	await dialog(owner, 'Pass the link on').waitFor();
+	is(await dialog(owner, 'Pass the link on').locator('pre').innerText(), await call('link', 'new@example.org'), 'and another one');
+	await button(owner, 'Done').click();
+	await choose(owner, 'new@example.org', 'Revoke');
+	await button(owner, 'Revoke').click();
+	await row(owner, 'new@example.org').waitFor({ state: 'hidden' });
+
 	// ---- plan ----
 	await go(owner, '/settings/billing', 'Billing');
 	await look(owner, 'billing');
@@ -232,7 +257,11 @@ await test(async (browser) => {
 	await owner.getByText('The request is withdrawn.').waitFor();
 	await button(owner, 'Choose Free').click();
 	await owner.getByText(/Members: 4 used, 2 allowed/).waitFor();
+	await owner.getByText('3 events are deleted within an hour, for good.').waitFor();
+	await dialog(owner, 'Go back to plan Free?').getByText(/^old: 3 of /).waitFor();
+	ok(await button(owner, 'Change to Free').isDisabled(), 'a plan that deletes events asks for the name of the organization');
 	await look(owner, 'smaller plan');
+	await owner.fill('[name=confirm-name]', 'Acme <b>&amp;</b>');
 	await button(owner, 'Change to Free').click();
 	await owner.getByText('The plan is Free now.').waitFor();
 	is(await call('plan'), 'free', 'a smaller one is there at once');

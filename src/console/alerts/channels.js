@@ -10,6 +10,7 @@ import { CopyBox } from '../ui/copy-button.js';
 import { Dialog, openDialog } from '../ui/dialog.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Field, PasswordField, Select } from '../ui/field.js';
+import { sendsMail } from '../ui/mail.js';
 import { useMembers } from '../ui/people.js';
 
 const formats = [
@@ -26,7 +27,7 @@ const secretHints = {
 export function EmailTarget({ value, onInput, error })
 {
 	const members = useMembers();
-	return html`<${Combobox} label="Member" hint="Mails go to members who have confirmed their address." value=${value} onInput=${onInput} error=${error}
+	return html`<${Combobox} label="Member" hint=${sendsMail() ? 'Mails go to members who have confirmed their address.' : 'This service sends no mails as it is set up: nothing will arrive.'} value=${value} onInput=${onInput} error=${error}
 		options=${members.map((one) => ({ value: one.email, label: one.email, hint: one.name ?? '' }))} />`;
 }
 

@@ -30,7 +30,9 @@ function summaryOf(details)
 {
 	const text = (value) => (value === null ? 'none' : Array.isArray(value) ? value.filter((one) => typeof one !== 'object').join(', ')
 		: typeof value === 'object' ? ('from' in value && 'to' in value ? `${text(value.from)} to ${text(value.to)}` : '') : String(value));
-	return Object.entries(details ?? {}).map(([name, value]) => [name, text(value)]).filter(([, value]) => value).map(([name, value]) => `${name}: ${value}`).join(' · ').slice(0, 200);
+	const { from, to, ...rest } = details ?? {};
+	const changed = from !== undefined && to !== undefined;
+	return (changed ? [...Object.entries(rest), ['', { from, to }]] : Object.entries(details ?? {})).map(([name, value]) => [name, text(value)]).filter(([, value]) => value).map(([name, value]) => (name ? `${name}: ${value}` : value)).join(' · ').slice(0, 200);
 }
 
 async function download(format, filters)

@@ -5,6 +5,7 @@ import { html, useState } from '../view.js';
 import { Button } from '../ui/button.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Field } from '../ui/field.js';
+import { sendsMail, withoutMail } from '../ui/mail.js';
 import { useForm } from '../ui/use-form.js';
 import { isAddress, publicCall } from './public-call.js';
 
@@ -24,7 +25,7 @@ export function FreshLink({ path, said, action })
 		},
 	});
 	if (sent)
-		return html`<p role="status">${said(form.values.email.trim())}</p>`;
+		return html`<p role="status">${sendsMail() ? said(form.values.email.trim()) : `${withoutMail} Ask for it.`}</p>`;
 	return html`<form class="stack" onSubmit=${form.submit} novalidate>
 		<${Field} label="E-mail" type="email" autocomplete="username" inputmode="email" spellcheck=${false} required ...${form.bind('email')} />
 		<${ErrorNotice} error=${form.error} />

@@ -9,6 +9,7 @@ import { ErrorNotice } from '../ui/error-notice.js';
 import { Checkbox } from '../ui/field.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { useForm } from '../ui/use-form.js';
+import { sendsMail } from '../ui/mail.js';
 import { AuthPage } from './auth-page.js';
 import { FreshLink, isGone } from './link-gone.js';
 import { NewPassword, brokenRule } from './new-password.js';
@@ -30,8 +31,8 @@ export default function ResetPassword()
 			<${LinkButton} kind="primary" class="auth-wide" href="/sign-in">Sign in<//><//>`;
 	if (!token || isGone(form.error))
 		return html`<${AuthPage} title=${form.error?.code === 'LINK_USED' ? 'This link was already used' : 'This link is not valid'}
-			lead="A link works once, for an hour. We can send a new one." foot=${html`<a href="/sign-in">Sign in</a>`}>
-			<${FreshLink} path="/api/v1/auth/forgot-password" action="Send a new link"
+			lead=${`A link works once, for an hour.${sendsMail() ? ' We can send a new one.' : ''}`} foot=${html`<a href="/sign-in">Sign in</a>`}>
+			<${FreshLink} path="/api/v1/auth/forgot-password" action=${sendsMail() ? 'Send a new link' : 'Ask for a new link'}
 				said=${(email) => html`If <strong class="break">${email}</strong> has an account, a mail is on its way.`} /><//>`;
 	if (!config.value)
 		return html`<${AuthPage} title="Choose a new password"><${Skeleton} lines="3" /><//>`;

@@ -8,6 +8,7 @@ import { config, session, signIn } from '../session.js';
 import { Button } from '../ui/button.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Field, PasswordField } from '../ui/field.js';
+import { sendsMail, withoutMail } from '../ui/mail.js';
 import { useForm } from '../ui/use-form.js';
 import { AuthPage, Providers } from './auth-page.js';
 
@@ -36,7 +37,7 @@ export function SignInForm({ email, onSignedIn, action = 'Sign in' })
 			readonly=${Boolean(email)} />
 		<${PasswordField} label="Password" autocomplete="current-password" required ...${form.bind('password')} />
 		<${ErrorNotice} error=${form.error} >
-			${unverified && html`<div>${sent ? html`<p>A mail with a new link is on its way.</p>`
+			${unverified && html`<div>${!sendsMail() ? html`<p>${withoutMail}</p>` : sent ? html`<p>A mail with a new link is on its way.</p>`
 				: html`<${Button} size="small" icon="mail" busy=${resend.busy} onClick=${resend.submit}>Send the link again<//>`}</div>`}
 		<//>
 		<${ErrorNotice} error=${resend.error} />

@@ -6,6 +6,7 @@ import { config } from '../session.js';
 import { Button } from '../ui/button.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Field } from '../ui/field.js';
+import { sendsMail, withoutMail } from '../ui/mail.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { useForm } from '../ui/use-form.js';
 import { AuthPage, Providers } from './auth-page.js';
@@ -33,10 +34,11 @@ export function SignUpForm({ email, after })
 		setAgain(true);
 	} });
 	if (sentTo)
-		return html`<div class="stack" role="status"><p>A mail is on its way to <strong class="break">${sentTo}</strong>. Open its link to confirm the address; it is valid for 24 hours.</p>
+		return html`<div class="stack" role="status">${sendsMail() ? html`<p>A mail is on its way to <strong class="break">${sentTo}</strong>. Open its link to confirm the address; it is valid for 24 hours.</p>`
+				: html`<p><strong class="break">${sentTo}</strong> has to be confirmed. ${withoutMail} It is valid for 24 hours.</p>`}
 			${after}
 			<${ErrorNotice} error=${resend.error} />
-			<div class="row">${again ? html`<p class="muted">Sent again.</p>` : html`<${Button} icon="mail" busy=${resend.busy} onClick=${resend.submit}>Send it again<//>`}
+			<div class="row">${sendsMail() && (again ? html`<p class="muted">Sent again.</p>` : html`<${Button} icon="mail" busy=${resend.busy} onClick=${resend.submit}>Send it again<//>`)}
 				${!email && html`<${Button} kind="ghost" onClick=${() => setSentTo(null)}>Use another address<//>`}</div></div>`;
 	return html`<form class="stack" onSubmit=${form.submit} novalidate>
 		<${Field} label="Name" optional autocomplete="name" maxlength="200" ...${form.bind('name')} />

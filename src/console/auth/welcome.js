@@ -10,6 +10,7 @@ import { Button } from '../ui/button.js';
 import { Combobox } from '../ui/combobox.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Field } from '../ui/field.js';
+import { sendsMail } from '../ui/mail.js';
 import { toastError } from '../ui/toast.js';
 import { useForm } from '../ui/use-form.js';
 import { AuthPage } from './auth-page.js';
@@ -30,7 +31,7 @@ export default function Welcome()
 	});
 	return html`<${AuthPage} title=${none ? 'Welcome to logsvc' : 'New organization'}
 		lead=${none ? 'An organization has its own events, members and limits. You can invite others later.' : 'It has its own events, members and limits, and begins on plan free.'}
-		foot=${none ? html`Signed in as ${session.value.user.email}. Waiting for an invitation? Open the link in its mail.` : html`<a href="/">Back</a>`}>
+		foot=${none ? html`Signed in as ${session.value.user.email}. Waiting for an invitation? ${sendsMail() ? 'Open the link in its mail.' : 'Open the link that you were given.'}` : html`<a href="/">Back</a>`}>
 		<form class="stack" onSubmit=${form.submit} novalidate>
 			<${Field} label="Name" autocomplete="organization" placeholder="Acme" maxlength="100" required data-autofocus ...${form.bind('name')} />
 			<${Combobox} label="Time zone" hint="Days of quotas and schedules begin at its midnight." options=${zones} free=${false} ...${form.bind('timezone')} />

@@ -2,6 +2,7 @@
  * options.js: how rows are judged and compressed.
  */
 import { html } from '../view.js';
+import { config } from '../session.js';
 import { Checkbox, Field, Select } from '../ui/field.js';
 
 /** The models, cheapest first; price: as many times as much as the first one costs. */
@@ -47,8 +48,9 @@ export function Options({ options, onOptions, errors = {} })
 		<div class="field-pair">
 			<${Select} label="Mode" value=${options.mode} onInput=${set('mode')} options=${[
 				{ value: 'test_classification', label: 'A finding for each item' }, { value: 'generic_verdict', label: 'Findings as they come' }]} />
-			<${Select} label="Model" value=${options.model} onInput=${set('model')} options=${models} />
+			${config.value?.evaluator !== 'builtin' && html`<${Select} label="Model" value=${options.model} onInput=${set('model')} options=${models} />`}
 		</div>
+		${config.value?.evaluator === 'builtin' && html`<p class="small muted">The built-in evaluator judges, by the words in the rows: no row leaves this service, and there is no model to choose.</p>`}
 		<${Checkbox} label="Cite rows" hint="Each finding quotes the rows it rests on, and the quotes are checked." checked=${options.citations} onInput=${set('citations')} />
 		<${Checkbox} label="Compress rows into patterns" hint="Without it the first 200 rows are judged as they are." checked=${options.logCompression} onInput=${set('logCompression')} />
 		${options.logCompression && html`<details class="evaluate-more"><summary>Compression</summary><div class="field-pair">

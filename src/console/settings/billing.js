@@ -9,10 +9,11 @@ import { Button } from '../ui/button.js';
 import { confirm } from '../ui/confirm.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Icon } from '../ui/icon.js';
+import { sendsMail } from '../ui/mail.js';
 import { formatNumber } from '../ui/numbers.js';
 import { Skeleton } from '../ui/skeleton.js';
-import { RelativeTime } from '../ui/time.js';
-import { toast } from '../ui/toast.js';
+import { RelativeTime, formatDay } from '../ui/time.js';
+import { toast, toastError } from '../ui/toast.js';
 import { useLoad } from '../ui/use-load.js';
 import { limitText, limits, resourceTitle, snake } from '../usage/resources.js';
 import { SettingsHead } from './head.js';
@@ -32,6 +33,15 @@ function usedOf(usage)
 	};
 }
 
+/** What a change to a plan deletes. deletes: of that plan, as the service lists them. */
+function Deletes({ deletes })
+{
+	const events = deletes.reduce((sum, one) => sum + one.events, 0);
+	return html`<div class="notice notice-danger"><${Icon} name="alert" /><div class="stack-s">
+		<p><strong>${formatNumber(events)} ${events === 1 ? 'event is' : 'events are'} deleted within an hour, for good.</strong> The plan keeps events for ${formatNumber(deletes[0].retentionDays)} days:</p>
+		<ul class="plain-list">${deletes.map((one) => html`<li key=${one.index}><code class="break">${one.index}</code>: ${formatNumber(one.events)} of ${formatDay(one.oldest)}${formatDay(one.newest) === formatDay(one.oldest) ? '' : ` to ${formatDay(one.newest)}`}</li>`)}</ul></div></div>`;
+}
+
 /** What would be over the limits of a plan, in words. */
 export function excess(used, allowed)
 {
@@ -45,7 +55,7 @@ export function excess(used, allowed)
 function Request({ request, withdraw })
 {
 	return html`<div class="notice"><${Icon} name="clock" /><div class="grow"><p><strong>Plan ${title(request.plan)} is asked for</strong>, <${RelativeTime} value=${request.requestedAt} />.</p>
-		<p class="muted">The operator of this service decides; the owners get a mail.</p></div><${Button} size="small" onClick=${withdraw}>Withdraw<//></div>`;
+		<p class="muted">The operator of this service decides${sendsMail() ? '; the owners get a mail' : ''}.</p></div><${Button} size="small" onClick=${withdraw}>Withdraw<//></div>`;
 }
 
 export default function Billing()
@@ -57,12 +67,22 @@ export default function Billing()
 
 	async function choose(plan)
 	{
-		const { plan: now, plans: all } = billing.data;
+		// What is deleted is asked for now: more has come since the page was opened.
+		let fresh;
+		try {
+			fresh = (await api.get('/api/v1/billing')).data;
+		} catch (error) {
+			toastError(error);
+			return;
+		}
+		const { plan: now, plans: all } = fresh;
+		const deletes = fresh.deletes[plan];
 		const larger = plans.indexOf(plan) > plans.indexOf(now);
 		const over = excess(used, all[plan]);
-		const done = await confirm({ title: `${larger ? 'Change' : 'Go back'} to plan ${title(plan)}?`, danger: !larger, action: larger ? `Ask for ${title(plan)}` : `Change to ${title(plan)}`,
-			text: larger ? html`<p>Unless this service lets owners change plans themselves, its operator decides, and the owners get a mail. logsvc takes no payments.</p>`
-				: html`<div class="stack-s"><p>It takes effect at once and deletes nothing but events that are older than the retention of the plan.</p>
+		const done = await confirm({ name: deletes.length > 0 && organization.value.name, title: `${larger ? 'Change' : 'Go back'} to plan ${title(plan)}?`, danger: !larger, action: larger ? `Ask for ${title(plan)}` : `Change to ${title(plan)}`,
+			text: larger ? html`<p>Unless this service lets owners change plans themselves, its operator decides${sendsMail() ? ', and the owners get a mail' : ''}. logsvc takes no payments.</p>`
+				: html`<div class="stack-s"><p>It takes effect at once.${deletes.length ? '' : ' It deletes nothing.'}</p>
+					${deletes.length > 0 && html`<${Deletes} deletes=${deletes} />`}
 					${over.length > 0 && html`<p>Until it is below these limits, nothing new of the kind can be created:</p><ul class="plain-list">${over.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}</div>`,
 			run: () => set(plan) });
 		if (!done)

@@ -9,6 +9,7 @@ import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { confirm } from '../ui/confirm.js';
 import { ErrorNotice } from '../ui/error-notice.js';
+import { sendsMail } from '../ui/mail.js';
 import { Menu } from '../ui/menu.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { Table } from '../ui/table.js';
@@ -18,7 +19,7 @@ import { useLoad } from '../ui/use-load.js';
 import { useKeys } from '../shell/keys.js';
 import { askCreditLimit, creditsText } from './credit-limit.js';
 import { SettingsHead } from './head.js';
-import { invite } from './invite.js';
+import { invite, showLinks } from './invite.js';
 import { LimitLine, fullReason, useUsage } from './limits.js';
 import { roleLabel, roleTexts, showRoles } from './roles.js';
 
@@ -127,9 +128,10 @@ export default function Team()
 	async function resend(row)
 	{
 		try {
-			await api.post(`/api/v1/invitations/${row.id}/resend`);
+			const { data } = await api.post(`/api/v1/invitations/${row.id}/resend`);
 			reload();
-			toast(`A new link is on its way to ${row.email}. The one before stops working.`);
+			if (!await showLinks([data]))
+				toast(`A new link is on its way to ${row.email}. The one before stops working.`);
 		} catch (error) {
 			toastError(error);
 		}
@@ -137,7 +139,7 @@ export default function Team()
 	async function revoke(row)
 	{
 		const done = await confirm({ title: 'Revoke this invitation?', danger: true, action: 'Revoke',
-			text: html`<p>The link in the mail to <strong><bdi>${row.email}</bdi></strong> stops working.</p>`,
+			text: html`<p>The link for <strong><bdi>${row.email}</bdi></strong> stops working.</p>`,
 			run: () => api.delete(`/api/v1/invitations/${row.id}`) });
 		if (done) {
 			reload();
@@ -146,11 +148,11 @@ export default function Team()
 	}
 	async function ask()
 	{
-		let sent = 0;
-		const count = await invite({ seats, onSent: () => { sent++; } });
-		if (sent)
+		const sent = [];
+		const count = await invite({ seats, onSent: (one) => sent.push(one) });
+		if (sent.length)
 			reload();
-		if (count)
+		if (!await showLinks(sent) && count)
 			toast(count === 1 ? 'The invitation is on its way.' : `${count} invitations are on their way.`);
 	}
 	useKeys([can('users:invite') && { keys: 'c', text: 'Invite people', run: () => !full && ask() }].filter(Boolean));
@@ -163,7 +165,7 @@ export default function Team()
 		const locked = lockedReason(row, owners);
 		if (row.invitation)
 			return (row.role !== 'owner' || isOwner()) ? [
-				{ label: 'Send again', icon: 'mail', onSelect: () => resend(row), reason: row.status === 'expired' ? full : undefined },
+				{ label: sendsMail() ? 'Send again' : 'Make a new link', icon: sendsMail() ? 'mail' : 'link', onSelect: () => resend(row), reason: row.status === 'expired' ? full : undefined },
 				{ label: 'Revoke', icon: 'trash', danger: true, onSelect: () => revoke(row) }] : [];
 		return [
 			can('members:role') && (isOwner() || (row.role !== 'owner' && row.userId !== me)) && { label: 'Cap of AI credits', icon: 'gear', onSelect: () => cap(row) },

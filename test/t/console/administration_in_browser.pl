@@ -21,6 +21,10 @@ foreach my $role (qw(admin member viewer))
 is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 	json => { events => [ map { { event => "<script>alert($_)</script> refused", level => 'error' } } 1 .. 20 ] })->{status},
 	202, 'events');
+# Older than a smaller plan keeps them, in an index of their own, so that a search of today finds the others only.
+is($t->http(POST => '/api/v1/indexes', token => $org->{token}, json => { name => 'old' })->{status}, 201, 'another index');
+is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => { events =>
+	[ map { { event => "old $_", index => 'old', timestamp => (time - 10 * 86400) * 1000 } } 1 .. 3 ] })->{status}, 202, 'old events');
 my $part = q{FROM logsvc_internal.part p WHERE p.index_name = 'main' AND p.rows = 20};
 ok(wait_until(sub { $t->sql("SELECT count(*) $part") == 1 }), 'they are stored');
 foreach my $reason (qw(rejected corrupt))
@@ -34,6 +38,7 @@ foreach my $reason (qw(rejected corrupt))
 LogsvcBrowser::run($t, 'administration.mjs', calls => {
 	session => sub { return $t->session($_[0]); },
 	limit => sub { $t->sql("SELECT logsvc.set_limit('acme', '$_[0][0]', $_[0][1])"); return; },
+	link => sub { return $t->sql("SELECT link FROM logsvc_internal.outbox WHERE recipient = '$_[0]' ORDER BY created_at DESC LIMIT 1"); },
 	plan => sub { return $t->sql("SELECT plan FROM logsvc_internal.organization WHERE slug = 'acme'"); } });
 
 $t->stop;

@@ -5,6 +5,7 @@ use warnings;
 use LogsvcAsync;
 use LogsvcTest;
 use Test::More;
+use Time::Local ();
 
 my $t = LogsvcTest->new(conf => "logsvc.operator_email = 'ops\@example.org, root\@example.org'");
 my $org = $t->organization('acme', plan => 'free', email => 'owner@acme.org');
@@ -31,6 +32,8 @@ sub audited { return $t->sql("SELECT coalesce(string_agg(action || ' ' || actor 
 	. "- 'reason')::text, '; ' ORDER BY number), '') FROM logsvc_internal.audit_entry WHERE action "
 		. "LIKE 'organization.plan%' AND organization_id = (SELECT id FROM "
 			. "logsvc_internal.organization WHERE slug = 'acme')"); }
+sub timestamp_of { my ($y, $mo, $d, $h, $mi, $s) = $_[0] =~ /^(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)/;
+	return Time::Local::timegm($s, $mi, $h, $d, $mo - 1, $y); }
 sub credits { return $t->sql("SELECT credit_limit / 1000000 FROM "
 	. "logsvc_internal.credit_balance((SELECT id FROM logsvc_internal.organization WHERE slug "
 		. "= 'acme'))"); }
@@ -146,6 +149,28 @@ is(credits(), 7, 'a limit of the operator');
 $t->sql("SELECT logsvc.set_plan('acme', 'enterprise')");
 is(credits(), 7, 'holds in a larger plan');
 is(billing()->{limits}{ai_credits_per_month}, 7, 'and is shown');
+
+# ---- what a smaller plan deletes ----
+
+$t->sql("DELETE FROM logsvc_internal.organization_limit WHERE resource = 'ai_credits_per_month'");
+sub days_ago { my ($days, @texts) = @_; return map { { event => $_, timestamp => (time - $days * 86400) * 1000 } } @texts; }
+is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => { events =>
+	[ days_ago(20, 'one', 'two'), days_ago(60, 'three'), days_ago(1, 'four') ] })->{status}, 202, 'events of 1, 20 and 60 days ago');
+ok(wait_until(sub { $t->sql(q{SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = 'main'}) == 4 }), 'are stored');
+sub deletes { my ($plan) = @_; return join ' ', map { "$_->{index} $_->{retentionDays} $_->{events}" } @{ billing()->{deletes}{$plan} }; }
+is(join('|', map { deletes($_) } qw(free pro business enterprise)), 'main 3 3|main 30 1||', 'what each plan would delete');
+my ($doomed) = @{ billing()->{deletes}{free} };
+my @ago = map { int((time - timestamp_of($_)) / 86400 + 0.5) } @$doomed{qw(oldest newest)};
+is("@ago", '60 20', 'of when');
+$t->sql("SELECT logsvc.set_limit('acme', 'retention_days', 90)");
+is(deletes('free'), '', 'a limit of the operator holds in every plan, so nothing');
+$t->sql("SELECT logsvc.set_limit('acme', 'retention_days', 40)");
+is(deletes('pro'), '', 'nor what that has made too old already');
+$t->sql("DELETE FROM logsvc_internal.organization_limit WHERE resource = 'retention_days'");
+$t->sql("UPDATE logsvc_internal.organization SET retention_days = 30 WHERE slug = 'acme'");
+is(join('|', map { deletes($_) } qw(free pro)), 'main 3 2|', 'nor what its own setting does not keep');
+is(billing()->{limits}{members}, 10, 'the members that an operator has allowed');
+is(billing()->{plans}{enterprise}{members}, 50, 'and those of a plan without a limit of its own: the general rule');
 
 # ---- a deleted organization ----
 

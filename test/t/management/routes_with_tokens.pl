@@ -165,6 +165,9 @@ is_deeply([ @$invitation{qw(email role status)} ], [qw(new@example.org member pe
 ok(!exists $invitation->{token}, 'without its token');
 like(link_of('new@example.org'), qr{^https://logs\.example\.org/invitations/accept#t=\w{40}$},
 	'which goes by mail');
+is($invitation->{link}, link_of('new@example.org'), 'and where no mail is sent, who invites gets it');
+is($t->http(GET => '/api/v1/config')->{json}{data}{mail} ? 1 : 0, 0, 'which everybody can know before');
+is(scalar(grep { exists $_->{link} } @{ answers(admin => GET => '/invitations', undef, 200)->{data} }), 0, 'lists have no links');
 my ($first) = link_of('new@example.org') =~ /t=(.*)/;
 $r = $t->http(POST => '/api/v1/invitations/preview', json => { token => $first });
 is($r->{status}, 200, 'whoever has it sees what it is about');

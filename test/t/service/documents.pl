@@ -84,6 +84,56 @@ foreach my $file (grep { !m{/(builtin-evaluator|decisions)\.md$} } @guides)
 	is("@unknown", '', "$file: routes that it names are there");
 }
 
+# ---- permissions.def and the table of roles ----
+
+my @permissions = map { s/\s+//gr } slurp_file('src/access/permissions.def') =~ /^LS_PERMISSION\(\w+,(.*)\)$/mg;
+my ($roles_page) = slurp_file('docs/management.md') =~ /^## Roles$(.*?)(?=^## |\z)/ms;
+my @roles_listed;
+while ($roles_page =~ /^\| [^|]+ \| `(\S+)` \|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|$/mg)
+{
+	my ($permission, @marks) = ($1, $2, $3, $4, $5);
+	my ($scope, $keys) = map { s/[ `]//gr } $6, $7;
+	my $has = join '', map { $marks[$_] =~ /yes/ ? (qw(O A M V))[$_] : () } 0 .. 3;
+	push @roles_listed, qq("$permission","$has","$scope","$keys");
+}
+cmp_ok(scalar(@permissions), '>', 15, 'permissions.def is read');
+my %kind = (I => 'ingest-only', R => 'read-only', F => 'full-access');
+is(join("\n", @roles_listed),
+	join("\n", map { s{"(\w*)"$}{'"' . join(',', map { $kind{$_} || () } split(//, $1)) . '"'}er } @permissions),
+	'docs/management.md says what roles may do');
+
+# ---- tables ----
+
+# What renderers make a table of begins with a head and a line of dashes, and each of its rows has as
+# many cells; a bar in code is a border, too, unless it is written as \|.
+foreach my $file (@guides, glob('src/*/README.md test/*/README.md'), 'CONTRIBUTING.md',
+	'test/README.md')
+{
+	my (@broken, $cells, $fenced, $before);
+	my $number = 0;
+	foreach my $line (split /\n/, slurp_file($file))
+	{
+		$number++;
+		$fenced = !$fenced if $line =~ /^\s*```/;
+		if ($fenced || $line !~ /^ {0,3}\|/)
+		{
+			($cells, $before) = ();
+			next;
+		}
+		my $count = () = $line =~ /(?<!\\)\|/g;
+		if (!defined $cells)
+		{
+			# The second line decides whether it is one.
+			push @broken, "$number has no head"
+				if defined $before && $line !~ /^[\s|:-]+$/;
+			($before, $cells) = defined $before ? (undef, $before) : ($count, undef);
+		}
+		push @broken, "$number has $count bars, not $cells" if defined $cells && $count != $cells;
+		push @broken, "$number does not end" if $line !~ /\|\s*$/;
+	}
+	is(join('; ', @broken), '', "$file: its tables are whole");
+}
+
 # ---- rate classes and docs/quotas.md ----
 
 my %class = map { $_->{class} => 1 } grep { length $_->{class} } @routes;
