@@ -43,7 +43,7 @@ export const screens = [
 	{ path: '/pipelines/:id', title: 'Pipeline', permission: 'pipelines:read', load: () => import('./pipelines/pipeline.js') },
 
 	// services
-	{ path: '/services', title: 'Services', group: 'Monitor', icon: 'flow', permission: 'dashboards:read', load: () => import('./services/screen.js') },
+	{ path: '/services', title: 'Services', group: 'Monitor', icon: 'pulse', permission: 'dashboards:read', load: () => import('./services/screen.js') },
 
 	// exports
 	{ path: '/exports', title: 'Exports', group: 'Data', icon: 'download', key: 'x', permission: 'logs:export', load: () => import('./exports/exports.js') },
@@ -60,12 +60,12 @@ export const screens = [
 	{ path: '/usage', title: 'Usage and credits', group: 'Data', icon: 'chart', key: 'u', permission: 'logs:read', load: () => import('./usage/screen.js') },
 
 	// audit
-	{ path: '/audit', title: 'Audit log', group: 'Data', icon: 'list', permission: 'audit:read', load: () => import('./audit/screen.js') },
+	{ path: '/audit', title: 'Audit log', group: 'Data', icon: 'clock', permission: 'audit:read', load: () => import('./audit/screen.js') },
 
 	// settings: organization, team, keys, tokens
 	{ path: '/settings/organization', title: 'Organization', group: 'Settings', icon: 'gear', permission: 'org:manage', load: () => import('./settings/organization.js') },
 	{ path: '/settings/team', title: 'Team', group: 'Settings', icon: 'users', key: 't', permission: 'roles:read', load: () => import('./settings/team.js') },
-	{ path: '/settings/access-tokens', title: 'Access Tokens', group: 'Settings', icon: 'key', load: () => import('./settings/access-tokens.js') },
+	{ path: '/settings/access-tokens', title: 'Access Tokens', group: 'Settings', icon: 'token', load: () => import('./settings/access-tokens.js') },
 	{ path: '/settings/api-keys', title: 'API keys', group: 'Settings', icon: 'key', key: 'k', permission: 'keys:manage', load: () => import('./settings/api-keys.js') },
 	{ path: '/settings/security', title: 'Security', group: 'Settings', icon: 'shield', permission: 'org:manage', load: () => import('./settings/security.js') },
 	{ path: '/settings/billing', title: 'Billing', group: 'Settings', icon: 'card', permission: 'billing:manage', load: () => import('./settings/billing.js') },

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * level_note.c
- *	  A note for those who search for the word `error` and mean the level.
+ *	  Notes for those who search for the word `error` and mean the level, and for
+ *	  those who have found nothing because no event has such a level.
  *
  * The events of level error rarely have that word.  So the answer says how many of
  * them the range has.  The number comes from the headers of parts; only parts
@@ -149,12 +150,67 @@ warn(ls_search *search, const found *f, int i, const char *count)
 					 (int) (query->text.len - span.end), query->text.data + span.end));
 }
 
+/* The level that a value was probably meant to be: er, eror, critcal; or NULL. */
+static const char *
+near_level(const ls_query_value *value)
+{
+	ls_str names[lengthof(words)];
+	int closest;
+
+	/* Other names are levels, too: notice.  They are not told that they are wrong. */
+	if (value->wildcard || value->kind == LS_QUERY_NUMBER || level_of(value) != NULL)
+		return NULL;
+	for (size_t i = 0; i < lengthof(words); i++)
+	{
+		names[i] = ls_str_of_cstring(words[i].word);
+		if (value->text.len > 0 && value->text.len < names[i].len &&
+			ls_str_eq_nocase(value->text, (ls_str){names[i].data, value->text.len}))
+			return words[i].level;
+	}
+	closest = ls_closest(value->text, names, lengthof(names));
+	return closest < 0 ? NULL : words[closest].level;
+}
+
+static void
+note_unknown_levels(ls_query *query, ls_arena *arena, const ls_query_filter *filter)
+{
+	if (filter->kind == LS_QUERY_FILTER_AND || filter->kind == LS_QUERY_FILTER_OR)
+	{
+		for (uint32 i = 0; i < filter->n_children; i++)
+			note_unknown_levels(query, arena, filter->children[i]);
+		return;
+	}
+	if (filter->negated || filter->field == NULL || filter->field->builtin != LS_QUERY_LEVEL ||
+		!(filter->kind == LS_QUERY_FILTER_IN ||
+		  (filter->kind == LS_QUERY_FILTER_COMPARE && filter->op == LS_QUERY_OP_EQ)))
+		return;
+	for (uint32 i = 0; i < filter->values.n; i++)
+	{
+		const ls_query_value *value = filter->values.items[i];
+		const char *level = near_level(value);
+		int shown = (int) ls_utf8_prefix_chars(value->text.data, value->text.len, 60);
+		uint32 n = query->warnings.n;
+
+		if (level == NULL)
+			continue;
+		ls_query_warn(query, arena, "UNKNOWN_LEVEL", value->span,
+					  "no event that was found has level %.*s: did you mean %s?", shown,
+					  value->text.data, level);
+		if (query->warnings.n > n)
+			query->warnings.items[n]->suggestion = ls_str_of_cstring(psprintf(
+				"%.*s%s%.*s", (int) value->span.start, query->text.data, level,
+				(int) (query->text.len - value->span.end), query->text.data + value->span.end));
+	}
+}
+
 void
 ls_search_note_levels(ls_search *search, bool nothing)
 {
 	ls_query *query = search->query;
 	found f = {.nothing = nothing};
 
+	if (query->filter != NULL && nothing)
+		note_unknown_levels(query, search->arena, query->filter);
 	if (query->filter != NULL && search->n_indexes > 0 && search->from < search->to)
 		find_words(&f, query->filter);
 	if (f.n > 0)

@@ -82,12 +82,7 @@ function Groups({ groups, onInput })
 	};
 	return html`<div class="row">${groups.map((name) => html`<span key=${name} class="chip"><code class="break">${name}</code>
 			<${IconButton} icon="close" size="small" label=${`Not for each ${name}`} onClick=${() => onInput(groups.filter((one) => one !== name))} /></span>`)}
-		${groups.length < 5 && html`<div class="group-field" onKeyDown=${(event) => {
-			if (event.key === 'Enter' && !event.defaultPrevented) {
-				event.preventDefault();
-				add(typed.trim());
-			}
-		}}><${Combobox} label="An alert for each value of a field" hideLabel placeholder=${groups.length ? 'and another field' : 'field'} load=${loadFieldNames} value=${typed} onInput=${setTyped} onChoose=${add} /></div>`}</div>`;
+		${groups.length < 5 && html`<div class="group-field"><${Combobox} completes label="An alert for each value of a field" hideLabel placeholder=${groups.length ? 'and another field' : 'field'} load=${loadFieldNames} value=${typed} onInput=${setTyped} onChoose=${add} /></div>`}</div>`;
 }
 
 /** The sentence. rule: the draft; set(changes) changes it; errorAt(path): what the service said. */

@@ -86,7 +86,7 @@ export default function Indexes()
 		}
 	}
 	useKeys([can('org:manage') && { keys: 'c', text: 'New index', run: () => !full && create() }].filter(Boolean));
-	return html`<div class="page"><header class="page-head"><div><h1>Indexes</h1><p>Events in different indexes are kept for different times, and a search looks only at those it names.</p></div>
+	return html`<div class="page"><header class="page-head"><div><h1>Indexes</h1><p>Each index keeps its events for a time of its own. A search looks into all of them except those whose names begin with <code>_</code>, unless it names some: <code>index=web</code>.</p></div>
 			${can('org:manage') && html`<${Button} kind="primary" icon="plus" onClick=${create} reason=${full}>New index<//>`}</header>
 		<${LimitLine} resource=${usage.data?.resources.indexes} what="indexes" />
 		<${ErrorNotice} error=${list.error} retry=${list.reload} />

@@ -91,7 +91,8 @@ function Editor({ stored, start, onChange })
 	const placed = paths.length > 0 && paths.every((one) => /^(pipeline\.)?(processors\[|match|name)/.test(one));
 	const result = test.results?.[at];
 	const stepOf = (one, index) => one?.steps.find((step) => step.processor === index) ?? null;
-	const warnings = [...(test.fresh && test.warnings ? test.warnings : pipeline?.warnings ?? [])].filter((one) => one.pipelineId !== pipeline?.id);
+	// The test takes it as enabled, so that it does something; one that is not keeps nothing from masks.
+	const warnings = !value.enabled ? [] : [...(test.fresh && test.warnings ? test.warnings : pipeline?.warnings ?? [])].filter((one) => one.pipelineId !== pipeline?.id);
 	const put = (index, processor) => set((now) => ({ processors: now.processors.map((one, place) => (place === index ? processor : one)) }));
 	const add = (type) => set((now) => ({ processors: [...now.processors, { type: type.type, ...structuredClone(type.make) }] }));
 

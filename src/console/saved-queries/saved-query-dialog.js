@@ -1,7 +1,7 @@
 /*
  * saved-query-dialog.js: making and changing a saved query.
  */
-import { html, useState } from '../view.js';
+import { html, useId, useState } from '../view.js';
 import { api } from '../api.js';
 import { Button } from '../ui/button.js';
 import { Combobox } from '../ui/combobox.js';
@@ -20,6 +20,7 @@ function Editor({ close, stored, start, folders })
 	const [base, setBase] = useState(pick(stored ?? { ...fresh, ...start }));
 	const [value, setValue] = useState(base);
 	const [version, setVersion] = useState(stored?.version);
+	const id = useId();
 	const [error, setError] = useState(null);
 	const [busy, setBusy] = useState(false);
 	const set = (changes) => setValue((now) => ({ ...now, ...changes }));
@@ -58,8 +59,8 @@ function Editor({ close, stored, start, folders })
 		setBusy(false);
 	}
 	return html`<${Dialog} title=${stored ? 'Saved query' : 'New saved query'} size="large" closeBeside=${false} onClose=${busy ? undefined : () => close(null)} footer=${html`
-		<${Button} onClick=${() => close(null)} disabled=${busy}>Cancel<//><${Button} kind="primary" busy=${busy} onClick=${save}>Save<//>`}>
-		<form class="stack" onSubmit=${save} novalidate>
+		<${Button} onClick=${() => close(null)} disabled=${busy}>Cancel<//><${Button} kind="primary" type="submit" form=${id} busy=${busy}>Save<//>`}>
+		<form class="stack" id=${id} onSubmit=${save} novalidate>
 			<${Field} label="Name" name="name" maxlength="200" required value=${value.name} error=${errorAt('name')} onInput=${(name) => set({ name })} data-autofocus />
 			<${QueryField} label="Query" name="q" rows=${3} value=${value.q} error=${errorAt('q')} onInput=${(q) => set({ q })} onRun=${() => save()} />
 			<div class="field-grid"><${Combobox} label="Folder" optional options=${folders} value=${value.folder ?? ''} error=${errorAt('folder')} onInput=${(text) => set({ folder: text.trim() || null })} />

@@ -26,7 +26,11 @@ export function EventList({ label, rows, format, opened, onOpen, onNear, onScrol
 			open: (index) => on.current.onOpen?.(index), near: () => on.current.onNear?.(), scroll: (top) => on.current.onScroll?.(top) });
 		if (control)
 			control.current = list.current;
-		return () => list.current.destroy();
+		return () => {
+			list.current.destroy();
+			if (control?.current === list.current)
+				control.current = null;
+		};
 	}, []);
 	const { columns, wrap, density, terms, withDay } = format;
 	useLayoutEffect(() => { list.current.setFormat({ columns, wrap, density, terms, withDay }); },

@@ -14,15 +14,17 @@ export const levelOrder = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', '
 const words = { other: 'other levels', none: 'no level' };
 const height = 72;
 
-/** The buckets with their ends and levels: {from, to, total, parts: [{level, value}]}; from and to in ms. */
+/** The buckets with their ends and levels: {from, to, total, part, parts: [{level, value}]}; from and to in ms; part: the range has a part of it only. */
 export function bucketsOf(histogram, range)
 {
 	const { buckets, levels } = histogram;
 	const end = Date.parse(range.latest);
+	const span = buckets.length > 1 ? Date.parse(buckets[1][0]) - Date.parse(buckets[0][0]) : 0;
 	return buckets.map(([time, total], index) => ({
 		from: Math.max(Date.parse(time), Date.parse(range.earliest)),
 		to: index + 1 < buckets.length ? Date.parse(buckets[index + 1][0]) : Math.max(end, Date.parse(time) + 1),
 		total,
+		part: Date.parse(time) < Date.parse(range.earliest) || (index + 1 === buckets.length && Date.parse(time) + span > end),
 		parts: levelOrder.filter((level) => levels[level]?.[index]).map((level) => ({ level, value: levels[level][index] })),
 	}));
 }
@@ -37,7 +39,7 @@ function Chart({ buckets, max, selection })
 		${selection && html`<rect class="histogram-selection" x=${selection[0] * width} y="0" width=${(selection[1] - selection[0] + 1) * width} height=${height} />`}
 		${buckets.map((bucket, index) => {
 			let y = height;
-			return bucket.total > 0 && html`<g key=${bucket.from}>${bucket.parts.map((part) => {
+			return (bucket.total > 0 || bucket.part) && html`<g key=${bucket.from}>${bucket.part && html`<rect class="bar-part" x=${index * width} y="0" width=${width} height=${height} />`}${bucket.parts.map((part) => {
 				// What is there can be seen: never less than 2 pixels.
 				const size = Math.max((part.value / max) * (height - 2), 2);
 				y -= size;
@@ -52,6 +54,7 @@ function Tip({ bucket, at, count, day })
 	return html`<div class=${`histogram-tip ${side}`} style=${{ left: `${((at + 0.5) / count) * 100}%` }}>
 		<div class="mono">${formatTime(bucket.from, { date: !day })} to ${formatTime(bucket.to, { date: false })}</div>
 		<div><strong>${formatNumber(bucket.total)}</strong> events</div>
+		${bucket.part && html`<div class="muted">not complete: the range has a part of it</div>`}
 		${bucket.parts.map((part) => html`<div key=${part.level} class="row-between"><span><svg class=${`swatch ${levelClass(part.level)}`} width="8" height="8" aria-hidden="true"><rect width="8" height="8" rx="2" /></svg> ${words[part.level] ?? part.level}</span>
 			<span class="number">${formatNumber(part.value)}</span></div>`)}</div>`;
 }

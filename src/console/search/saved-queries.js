@@ -1,7 +1,7 @@
 /*
  * saved-queries.js: searches with names: a drawer of folders, and the dialog that saves one.
  */
-import { html, useMemo, useState } from '../view.js';
+import { html, useId, useMemo, useState } from '../view.js';
 import { allRows, api } from '../api.js';
 import { can, session } from '../session.js';
 import { Badge } from '../ui/badge.js';
@@ -30,6 +30,7 @@ export const listSaved = (abort) => allRows(path, { abort, most: 1000 }).then((a
  */
 export function SaveQuery({ close, saved = null, query })
 {
+	const id = useId();
 	const folders = useLoad((abort) => listSaved(abort).then((all) => [...new Set(all.map((item) => item.folder).filter(Boolean))]));
 	const form = useForm({
 		values: { name: saved?.name ?? '', folder: saved?.folder ?? '', description: saved?.description ?? '', visibility: saved?.visibility ?? 'org' },
@@ -44,8 +45,8 @@ export function SaveQuery({ close, saved = null, query })
 		},
 	});
 	return html`<${Dialog} title=${saved ? 'Change saved query' : 'Save query'} onClose=${() => close(null)} footer=${html`
-		<${Button} onClick=${() => close(null)}>Cancel<//><${Button} kind="primary" busy=${form.busy} onClick=${form.submit}>Save<//>`}>
-		<form class="stack" onSubmit=${form.submit} novalidate>
+		<${Button} onClick=${() => close(null)}>Cancel<//><${Button} kind="primary" type="submit" form=${id} busy=${form.busy}>Save<//>`}>
+		<form class="stack" id=${id} onSubmit=${form.submit} novalidate>
 			<${Field} label="Name" maxlength="200" autocomplete="off" data-autofocus ...${form.bind('name')} />
 			<${Combobox} label="Folder" optional options=${folders.data ?? []} ...${form.bind('folder')} />
 			<${TextArea} label="Description" optional rows="2" maxlength="2000" ...${form.bind('description')} />

@@ -153,7 +153,13 @@ export default function Search()
 	const withPattern = (id, exclude) => `${patternQuery(q)} | where template_id ${exclude ? '!=' : '='} "${id}"`.trim();
 	const group = (name) => use(`${headOf(draft)} | stats count by ${name} | sort -count`.trim());
 	const extract = () => { setChosen(null); use(`${draft.trim()} | json`.trim()); };
-	const on = { onFilter: filter, onTerm: term, onColumn: toggleColumn, onGroup: group, onExtract: extract, columns, query: draft };
+	// Of the hour before and after it: what belongs together may have begun before the range.
+	const thread = (text, { timestamp }) => {
+		const at = Date.parse(timestamp);
+		setChosen(null);
+		go({ q: text, view: null, order: null, earliest: new Date(at - 3_600_000).toISOString(), latest: new Date(Math.min(at + 3_600_000, Math.max(at + 1000, Date.now()))).toISOString() });
+	};
+	const on = { onThread: thread, onFilter: filter, onTerm: term, onColumn: toggleColumn, onGroup: group, onExtract: extract, columns, query: draft };
 
 	// ---- ranges ----
 	const found = result?.meta.range;
@@ -207,9 +213,10 @@ export default function Search()
 	const rows = result?.kind === 'events' ? result.rows : [];
 	const at = useMemo(() => (event ? rows.findIndex((one) => one.id === event) : -1), [event, rows, rows.length]);
 	const shown = chosen && (chosen.id === event || !chosen.id) ? chosen : event ? rows[at] ?? { id: event } : null;
-	const drawn = view === 'live' ? null : list.current;
 	function step(by)
 	{
+		// Of now: what was drawn when this was rendered may not have been there yet.
+		const drawn = view === 'live' ? null : list.current;
 		const next = (at < 0 ? drawn?.active ?? -1 : at) + by;
 		if (next < 0 || next >= rows.length || view !== 'events')
 			return;

@@ -1,7 +1,7 @@
 /*
  * to-dashboard.js: a search becomes a panel of a dashboard, an old one or a new one.
  */
-import { html } from '../view.js';
+import { html, useId } from '../view.js';
 import { allRows, api } from '../api.js';
 import { Button } from '../ui/button.js';
 import { Dialog } from '../ui/dialog.js';
@@ -16,6 +16,7 @@ const path = '/api/v1/dashboards';
 /** The dialog. q: the query; kind: of the panel; close(dashboard). */
 export function ToDashboard({ close, q, kind })
 {
+	const id = useId();
 	const list = useLoad((abort) => allRows(path, { abort }).then((answer) => answer.rows));
 	const form = useForm({
 		values: { dashboard: '', name: '', title: '' },
@@ -34,8 +35,8 @@ export function ToDashboard({ close, q, kind })
 		},
 	});
 	return html`<${Dialog} title="Add to a dashboard" onClose=${() => close(null)} footer=${html`<${Button} onClick=${() => close(null)}>Cancel<//>
-		<${Button} kind="primary" busy=${form.busy} disabled=${!list.data} onClick=${form.submit}>Add panel<//>`}>
-		<form class="stack" onSubmit=${form.submit} novalidate>
+		<${Button} kind="primary" busy=${form.busy} type="submit" form=${id} disabled=${!list.data}>Add panel<//>`}>
+		<form class="stack" id=${id} onSubmit=${form.submit} novalidate>
 			<${ErrorNotice} error=${list.error} retry=${list.reload} />${list.slow && html`<${Skeleton} lines="2" />`}
 			${list.data && html`<${Select} label="Dashboard" options=${[{ value: '', label: 'A new one' }, ...list.data.map((one) => ({ value: one.id, label: one.name }))]} ...${form.bind('dashboard')} />
 				${!form.values.dashboard && html`<${Field} label="Name of the dashboard" maxlength="200" ...${form.bind('name')} />`}

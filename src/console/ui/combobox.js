@@ -8,9 +8,10 @@ import { isAbort } from '../api.js';
 /**
  * A field with suggestions. options: texts or {value, label, hint}; or load(text, abort), which answers {options,
  * complete}, and is asked 150 ms after the last key. onInput gets what is typed or chosen, onChoose what is chosen.
- * free: what is typed counts too, otherwise only a suggestion does, and the rest is put back on leaving.
+ * free: what is typed counts too, otherwise only a suggestion does, and the rest is put back on leaving. completes: Enter takes
+ * the first suggestion that begins with what was typed, as names of fields are typed by their beginning.
  */
-export function Combobox({ label, hint, error, required, optional, hideLabel, value = '', options, load, onInput, onChoose, free = true, placeholder, name })
+export function Combobox({ label, hint, error, required, optional, hideLabel, value = '', options, load, onInput, onChoose, free = true, completes, placeholder, name })
 {
 	const id = useId();
 	const [typed, setTyped] = useState(value);
@@ -47,6 +48,14 @@ export function Combobox({ label, hint, error, required, optional, hideLabel, va
 		onInput?.(one.value);
 		onChoose?.(one.value);
 	}
+	// Suggestions may still be on their way.
+	async function complete()
+	{
+		const text = typed.trim();
+		const names = (load ? (await load(text, new AbortController().signal).catch(() => found)).options : options).map((one) => one.value ?? one);
+		const beginning = names.find((one) => one === text) ?? names.find((one) => one.toLowerCase().startsWith(text.toLowerCase()));
+		choose({ value: beginning ?? text });
+	}
 	function onKey(event)
 	{
 		if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
@@ -57,6 +66,9 @@ export function Combobox({ label, hint, error, required, optional, hideLabel, va
 		} else if (event.key === 'Enter' && open && shown[active]) {
 			event.preventDefault();
 			choose(shown[active]);
+		} else if (event.key === 'Enter' && completes && edited.current && typed.trim()) {
+			event.preventDefault();
+			complete();
 		} else if (event.key === 'Escape' && open) {
 			event.preventDefault();
 			event.stopPropagation();
