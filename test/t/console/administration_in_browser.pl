@@ -21,10 +21,12 @@ foreach my $role (qw(admin member viewer))
 is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 	json => { events => [ map { { event => "<script>alert($_)</script> refused", level => 'error' } } 1 .. 20 ] })->{status},
 	202, 'events');
-# Older than a smaller plan keeps them, in an index of their own, so that a search of today finds the others only.
-is($t->http(POST => '/api/v1/indexes', token => $org->{token}, json => { name => 'old' })->{status}, 201, 'another index');
+# Older than a smaller plan keeps them, in an index of their own.
+is($t->http(POST => '/api/v1/indexes', token => $org->{token},
+	json => { name => 'old' })->{status}, 201, 'another index');
 is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => { events =>
-	[ map { { event => "old $_", index => 'old', timestamp => (time - 10 * 86400) * 1000 } } 1 .. 3 ] })->{status}, 202, 'old events');
+	[ map { { event => "old $_", index => 'old', timestamp => (time - 10 * 86400) * 1000 } }
+		1 .. 3 ] })->{status}, 202, 'old events');
 my $part = q{FROM logsvc_internal.part p WHERE p.index_name = 'main' AND p.rows = 20};
 ok(wait_until(sub { $t->sql("SELECT count(*) $part") == 1 }), 'they are stored');
 foreach my $reason (qw(rejected corrupt))

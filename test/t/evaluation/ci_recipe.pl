@@ -1,4 +1,5 @@
-# ci_recipe.pl: the script of docs/evaluation.md for CI, as it is printed there: what its exit code says.
+# ci_recipe.pl: the script of docs/evaluation.md for CI, as it is printed there: what its exit
+# code says.
 use strict;
 use warnings;
 

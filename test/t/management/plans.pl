@@ -153,12 +153,23 @@ is(billing()->{limits}{ai_credits_per_month}, 7, 'and is shown');
 # ---- what a smaller plan deletes ----
 
 $t->sql("DELETE FROM logsvc_internal.organization_limit WHERE resource = 'ai_credits_per_month'");
-sub days_ago { my ($days, @texts) = @_; return map { { event => $_, timestamp => (time - $days * 86400) * 1000 } } @texts; }
+sub days_ago
+{
+	my ($days, @texts) = @_;
+	return map { { event => $_, timestamp => (time - $days * 86400) * 1000 } } @texts;
+}
 is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => { events =>
-	[ days_ago(20, 'one', 'two'), days_ago(60, 'three'), days_ago(1, 'four') ] })->{status}, 202, 'events of 1, 20 and 60 days ago');
+	[ days_ago(20, 'one', 'two'), days_ago(60, 'three'), days_ago(1, 'four') ] })->{status},
+	202, 'events of 1, 20 and 60 days ago');
 ok(wait_until(sub { $t->sql(q{SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = 'main'}) == 4 }), 'are stored');
-sub deletes { my ($plan) = @_; return join ' ', map { "$_->{index} $_->{retentionDays} $_->{events}" } @{ billing()->{deletes}{$plan} }; }
-is(join('|', map { deletes($_) } qw(free pro business enterprise)), 'main 3 3|main 30 1||', 'what each plan would delete');
+sub deletes
+{
+	my ($plan) = @_;
+	return join ' ', map { "$_->{index} $_->{retentionDays} $_->{events}" }
+	  @{ billing()->{deletes}{$plan} };
+}
+is(join('|', map { deletes($_) } qw(free pro business enterprise)),
+	'main 3 3|main 30 1||', 'what each plan would delete');
 my ($doomed) = @{ billing()->{deletes}{free} };
 my @ago = map { int((time - timestamp_of($_)) / 86400 + 0.5) } @$doomed{qw(oldest newest)};
 is("@ago", '60 20', 'of when');
@@ -170,7 +181,8 @@ $t->sql("DELETE FROM logsvc_internal.organization_limit WHERE resource = 'retent
 $t->sql("UPDATE logsvc_internal.organization SET retention_days = 30 WHERE slug = 'acme'");
 is(join('|', map { deletes($_) } qw(free pro)), 'main 3 2|', 'nor what its own setting does not keep');
 is(billing()->{limits}{members}, 10, 'the members that an operator has allowed');
-is(billing()->{plans}{enterprise}{members}, 50, 'and those of a plan without a limit of its own: the general rule');
+is(billing()->{plans}{enterprise}{members}, 50,
+	'and those of a plan without a limit of its own: the general rule');
 
 # ---- a deleted organization ----
 
