@@ -46,7 +46,7 @@ my $events = $ENV{EVENTS} || 1_000_000;
 my $out = Test::More->builder->output;
 $| = 1;
 
-if (my $reason = LogsvcBrowser::missing())
+if (my $reason = LogsvcBrowser::missing(qw(browser node)))
 {
 	print $out "console: not measured, $reason\n";
 	exit 0;

@@ -1,7 +1,7 @@
 /*
  * accounts.mjs: from signing up to an organization, links of mails, invitations, sessions that end, keys alone.
  */
-import { base, call, is, look, mailLink, ok, open, test } from './harness.mjs';
+import { base, becomes, call, is, look, mailLink, ok, open, stays, test } from './harness.mjs';
 
 const password = 'Green-lamp-under-9-stars';
 const changed = 'Blue-lamp-over-11-moons';
@@ -29,12 +29,12 @@ await test(async (browser) => {
 	await ann.fill('[name=password]', 'short');
 	await ann.getByRole('button', { name: 'Create account' }).click();
 	await ann.getByText(/It needs 12 to 128 characters/).waitFor();
-	is(await ann.evaluate(() => document.activeElement.name), 'password', 'the focus is at the field that is wrong');
+	await becomes(() => ann.evaluate(() => document.activeElement.name), 'password', 'the focus is at the field that is wrong');
 	await look(ann, 'sign up');
 	const link = await signUp(ann, 'ann@example.org');
 	await ann.goto(link);
 	await titled(ann, 'Address confirmed');
-	is(new URL(ann.url()).hash, '', 'the token of the mail has left the address bar');
+	await becomes(() => new URL(ann.url()).hash, '', 'the token of the mail has left the address bar');
 	await ann.goto('about:blank');
 	await ann.goto(link);
 	await titled(ann, 'This link was already used');
@@ -72,7 +72,7 @@ await test(async (browser) => {
 	await look(ann, 'palette');
 	await ann.keyboard.type('theme dark');
 	await ann.keyboard.press('Enter');
-	is(await ann.evaluate(() => document.documentElement.dataset.theme), 'dark', 'the palette: another theme by keys');
+	await becomes(() => ann.evaluate(() => document.documentElement.dataset.theme), 'dark', 'the palette: another theme by keys');
 	await ann.keyboard.press('Control+k');
 	await ann.keyboard.type('theme system');
 	await ann.keyboard.press('Enter');
@@ -99,7 +99,7 @@ await test(async (browser) => {
 		await slow.keyboard.press('Backspace');
 	await slow.keyboard.type('count');
 	await slow.keyboard.press('Enter');
-	is(await slow.locator('dialog[open]').count(), 0, 'the palette is not there yet');
+	await stays(() => slow.locator('dialog[open]').count(), 0, 'the palette is not there yet');
 	come();
 	await titled(slow, 'Your account');
 	ok(true, 'then it gets what was typed');
@@ -116,7 +116,7 @@ await test(async (browser) => {
 	ok(true, 'a banner while the service is away, and a change is not repeated');
 	await call('start');
 	await ann.getByText('The service does not answer. Trying again').waitFor({ state: 'hidden' });
-	is(await ann.inputValue('[name=password]'), changed, 'it is back, and what was typed is there');
+	await stays(() => ann.inputValue('[name=password]'), changed, 'it is back, and what was typed is there');
 	ann.quiet = false;
 
 	// ---- a wrong password; the wait after too many ----
@@ -126,8 +126,8 @@ await test(async (browser) => {
 	await bob.fill('[name=password]', 'Wrong-lamp-under-9-stars');
 	await bob.keyboard.press('Enter');
 	await bob.getByRole('alert').waitFor();
-	is(await bob.getByRole('alert').count(), 1, 'one message');
-	is(await bob.evaluate(() => document.activeElement.name), 'password', 'the focus stays');
+	await stays(() => bob.getByRole('alert').count(), 1, 'one message');
+	await becomes(() => bob.evaluate(() => document.activeElement.name), 'password', 'the focus stays');
 	await call('limits', 5);
 	let waits = false;
 	// The minute may end in between: then it takes a few more.
@@ -137,7 +137,8 @@ await test(async (browser) => {
 		await bob.keyboard.press('Enter');
 		if ((await answered).status() === 429) {
 			await bob.getByText('RATE_LIMIT_EXCEEDED').waitFor();
-			waits = await bob.getByText(/Try again in \d+ s/).isVisible();
+			await bob.getByText(/Try again in \d+ s/).waitFor();
+			waits = true;
 		} else
 			await bob.getByText('INVALID_CREDENTIALS').waitFor();
 	}
@@ -154,7 +155,7 @@ await test(async (browser) => {
 	const reset = await mailLink('ann@example.org', '/reset-password');
 	await bob.goto(reset);
 	await titled(bob, 'Choose a new password');
-	is(bob.url(), `${base}/reset-password`, 'the token has left the address bar');
+	await becomes(() => bob.url(), `${base}/reset-password`, 'the token has left the address bar');
 	await look(bob, 'reset');
 	await bob.fill('[name=password]', changed);
 	await bob.getByRole('button', { name: 'Set password' }).click();
@@ -184,7 +185,7 @@ await test(async (browser) => {
 	const carl = await open(browser);
 	await carl.goto(invitation);
 	await titled(carl, 'Join Acme');
-	is(carl.url(), `${base}/invitations/accept`, 'its token has left the address bar');
+	await becomes(() => carl.url(), `${base}/invitations/accept`, 'its token has left the address bar');
 	await carl.locator('[name=password]').waitFor();
 	await look(carl, 'invitation');
 	await carl.fill('[name=password]', password);
@@ -205,7 +206,7 @@ await test(async (browser) => {
 		body: JSON.stringify({ email: 'dora@example.org', role: 'viewer' }) })).status), 201, 'another invitation');
 	await carl.goto(await mailLink('dora@example.org', '/invitations/accept'));
 	await carl.getByRole('button', { name: 'Switch account' }).waitFor();
-	ok((await carl.locator('main').innerText()).includes('carl@example.org'), 'both addresses are shown');
+	await becomes(() => carl.locator('main').innerText(), (text) => text.includes('carl@example.org'), 'both addresses are shown');
 
 	// ---- where a sign-in leads ----
 	for (const target of ['/.//evil.example/', '//evil.example', '/\\evil.example', '/a/..//evil.example', '///', '/api/v1/config', '/\t/evil.example']) {
@@ -246,7 +247,7 @@ await test(async (browser) => {
 	let begun = loads();
 	await again.getByRole('button', { name: 'go on here' }).click();
 	await begun;
-	is(writes, 1, 'signed in as another in another tab: the change is not sent');
+	await stays(() => writes, 1, 'signed in as another in another tab: the change is not sent');
 
 	// ---- and without a session that has ended: the page begins again as the other ----
 	await ann.goto(`${base}/o/acme/account`);
@@ -263,7 +264,7 @@ await test(async (browser) => {
 
 	// ---- out ----
 	await ann.goto(`${base}/o/nothing/here`);
-	is(await heading(ann), 'There is no such organization', 'an organization of others does not exist');
+	await becomes(() => heading(ann), 'There is no such organization', 'an organization of others does not exist');
 	await ann.goto(`${base}/o/acme/account`);
 	await titled(ann, 'Your account');
 	await ann.getByRole('button', { name: /You and settings|acme|ann@/ }).first().waitFor();
@@ -271,6 +272,6 @@ await test(async (browser) => {
 	await ann.keyboard.type('sign out');
 	await ann.keyboard.press('Enter');
 	await titled(ann, 'Sign in');
-	is(await ann.evaluate(() => Object.keys(window.localStorage).filter((one) => !/^logsvc\.(theme|zone|organization)$/.test(one)).join()), '',
+	await stays(() => ann.evaluate(() => Object.keys(window.localStorage).filter((one) => !/^logsvc\.(theme|zone|organization)$/.test(one)).join()), '',
 		'nothing of the session stays in the browser');
 });

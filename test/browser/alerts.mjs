@@ -1,7 +1,7 @@
 /*
  * alerts.mjs: what fires, who looks after it, and rules from a query to their tests.
  */
-import { base, call, is, look, ok, open, test, until } from './harness.mjs';
+import { base, becomes, call, is, look, ok, open, stays, test, until } from './harness.mjs';
 
 const titled = (page, text) => page.getByRole('heading', { level: 1, name: text, exact: true }).waitFor();
 const button = (page, name) => page.getByRole('button', { name, exact: true });
@@ -38,12 +38,12 @@ await test(async (browser) => {
 	await dialog.getByLabel('Note').fill('the bank is down <img src=x onerror=alert(1)> \u202egnp');
 	await ann.keyboard.press('Control+Enter');
 	await drawer.getByText('Acknowledged by').waitFor();
-	ok((await drawer.innerText()).includes('the bank is down <img'), 'acknowledged, with a note that is text');
+	await becomes(() => drawer.innerText(), (text) => text.includes('the bank is down <img'), 'acknowledged, with a note that is text');
 	await ann.goBack();
 	await ann.getByText('What happened').waitFor({ state: 'hidden' });
 	await button(ann, 'Acknowledged').click();
 	await until('it is listed as such', async () => await ann.getByRole('row').filter({ hasText: 'acknowledged' }).count() === 1);
-	ok(ann.url().includes('status=acknowledged'), 'the address is the state');
+	await becomes(() => ann.url().includes('status=acknowledged'), true, 'the address is the state');
 	await ann.getByRole('link', { name: 'errors <b>everywhere</b>' }).click();
 	await drawer.getByRole('button', { name: 'Resolve' }).click();
 	await dialog.getByRole('button', { name: 'Resolve' }).click();
@@ -53,17 +53,17 @@ await test(async (browser) => {
 	// ---- a rule from a search ----
 	await ann.goto(`${base}/o/acme/alert-rules/new?q=${encodeURIComponent('level=error service=checkout earliest=-1h')}`);
 	await titled(ann, 'New alert rule');
-	is(await ann.inputValue('[name=query]'), 'level=error service=checkout', 'the query of a search, without its range');
+	await becomes(() => ann.inputValue('[name=query]'), 'level=error service=checkout', 'the query of a search, without its range');
 	await ann.getByText(/It would have fired|It would not have fired/).waitFor();
 	await button(ann, 'Save and enable').click();
 	await ann.getByText('Enter a name.').waitFor();
-	is(await ann.evaluate(() => document.activeElement.name), 'rule-name', 'a name is missing');
+	await becomes(() => ann.evaluate(() => document.activeElement.name), 'rule-name', 'a name is missing');
 	await ann.fill('[name=rule-name]', 'checkout errors');
 	await ann.getByLabel('Threshold').fill('2');
 	await ann.getByText('The rule has changed since').waitFor();
 	await card(ann, 'Preview').getByRole('button', { name: 'Run' }).click();
 	await ann.getByText('The rule has changed since').waitFor({ state: 'hidden' });
-	ok(await ann.getByText('It would have fired').isVisible(), 'would-be firings, from the values of the chart');
+	await becomes(() => ann.getByText('It would have fired').isVisible(), true, 'would-be firings, from the values of the chart');
 	const then = Date.now();
 	const shown = Number(/(\d+) times|once/.exec(await ann.getByText('It would have fired').innerText())?.[1] ?? 1);
 	await look(ann, 'new rule');
@@ -74,13 +74,13 @@ await test(async (browser) => {
 	await ann.getByLabel('The rule cannot be enabled while a test fails').check();
 	await button(ann, 'Run tests').click();
 	await ann.getByText('1 of 1 fail').waitFor();
-	ok(await ann.locator('.failing-row').count() <= 1, 'a failing test is told at the test');
+	await becomes(() => ann.locator('.failing-row').count(), (n) => n <= 1, 'a failing test is told at the test');
 	await button(ann, 'Save without enabling').click();
 	await ann.waitForURL(/alert-rules\/rule_/);
 	await titled(ann, 'checkout errors');
 	await button(ann, 'Enable').click();
 	await ann.getByText("The rule's tests fail: it was not enabled").waitFor();
-	ok((await ann.locator('main').innerText()).includes('RULE_TESTS_FAILING'), 'failing tests block it, with the code');
+	await becomes(() => ann.locator('main').innerText(), (text) => text.includes('RULE_TESTS_FAILING'), 'failing tests block it, with the code');
 	await look(ann, 'rule with failing tests');
 	const three = Array(3).fill('{"event": "payment refused", "level": "error", "service": "checkout"}').join('\n');
 	await ann.getByLabel('Rows', { exact: true }).fill(three);
@@ -100,7 +100,7 @@ await test(async (browser) => {
 	ok(true, 'enabled, now that its tests pass');
 	await button(ann, 'Send a test').click();
 	await ann.locator('ul[aria-label="Tests that were sent"]').getByText('sent').waitFor();
-	ok(!(await ann.content()).includes(value), 'the secret is nowhere afterwards');
+	await stays(() => ann.content(), (text) => !text.includes(value), 'the secret is nowhere afterwards');
 
 	// ---- the backtest of the service agrees with the chart ----
 	await card(ann, 'Preview').getByRole('button', { name: 'Run' }).click();
@@ -128,7 +128,7 @@ await test(async (browser) => {
 	await ann.getByLabel('Runbook').fill('https://wiki.example.org/checkout');
 	await ann.getByRole('link', { name: 'Alert rules' }).last().click();
 	await ann.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Cancel' }).click();
-	is(await ann.getByLabel('Runbook').inputValue(), 'https://wiki.example.org/checkout', 'it stays when asked to');
+	await stays(() => ann.getByLabel('Runbook').inputValue(), 'https://wiki.example.org/checkout', 'it stays when asked to');
 	await button(ann, 'Discard').click();
 
 	// ---- the list of rules ----
@@ -139,7 +139,7 @@ await test(async (browser) => {
 	await ann.getByRole('button', { name: 'Actions of checkout errors' }).click();
 	await ann.getByRole('menuitem', { name: 'Delete' }).click();
 	const sure = ann.getByRole('dialog', { name: 'Delete this alert rule?' });
-	is(await sure.getByRole('button', { name: 'Delete rule' }).isDisabled(), true, 'deleting asks for the name');
+	await becomes(() => sure.getByRole('button', { name: 'Delete rule' }).isDisabled(), true, 'deleting asks for the name');
 	await sure.getByLabel(/Type/).fill('checkout errors');
 	await sure.getByRole('button', { name: 'Delete rule' }).click();
 	await ann.getByRole('row').filter({ hasText: 'checkout errors' }).waitFor({ state: 'hidden' });
@@ -153,8 +153,8 @@ await test(async (browser) => {
 	const viewer = await signedIn(browser, 'viewer@example.org');
 	await viewer.goto(`${base}/o/acme/alert-rules`);
 	await viewer.getByRole('row').filter({ hasText: 'errors <b>everywhere</b>' }).waitFor();
-	is(await viewer.getByText('New alert rule').count(), 0, 'a viewer makes no rule');
+	await stays(() => viewer.getByText('New alert rule').count(), 0, 'a viewer makes no rule');
 	await viewer.getByRole('link', { name: 'errors <b>everywhere</b>' }).click();
 	await titled(viewer, 'errors <b>everywhere</b>');
-	is(await viewer.getByRole('button', { name: /^(Save|Enable|Disable|Run tests|Send a test)$/ }).count(), 0, 'and changes none');
+	await stays(() => viewer.getByRole('button', { name: /^(Save|Enable|Disable|Run tests|Send a test)$/ }).count(), 0, 'and changes none');
 });

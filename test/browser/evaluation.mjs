@@ -1,7 +1,7 @@
 /*
  * evaluation.mjs: the evaluation playground: previews that cost nothing, verdicts, errors, and that nothing is kept.
  */
-import { base, call, is, look, ok, open, test, until } from './harness.mjs';
+import { base, becomes, call, is, look, ok, open, stays, test, until } from './harness.mjs';
 
 await test(async (browser) => {
 	const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' });
@@ -26,17 +26,17 @@ await test(async (browser) => {
 	// ---- a preview costs nothing ----
 	await button('Preview').click();
 	await page.getByText('There are no rows yet.').waitFor();
-	is(await page.evaluate(() => document.activeElement.name), 'rows', 'without rows the focus goes to them');
+	await becomes(() => page.evaluate(() => document.activeElement.name), 'rows', 'without rows the focus goes to them');
 	await rows.fill('took 12 ms\ntook 7 ms\ntook 9 ms\n\n<script>alert(1)</script> \u202egnp.exe\nmigration 42 applied');
 	await page.getByText('5 of 10,000 rows').waitFor();
 	await button('Preview').click();
 	await page.getByText('No credits spent').waitFor();
 	ok(sent.length === 1 && sent[0].preview === true && !('criteria' in sent[0]), 'a preview is one request, without criteria');
 	const packed = page.getByRole('list', { name: 'Lines that a model would be sent' });
-	ok(/3x\s*took <NUM> ms/.test(await packed.innerText()), 'its lines, with counts', await packed.innerText());
-	is(await page.getByRole('list', { name: 'Raw rows' }).getByRole('listitem').count(), 5, 'beside the rows as they are');
-	is(await page.getByRole('table', { name: /Estimated credits/ }).getByRole('row').count(), 4, 'an estimate for three models');
-	is(await call('spent'), '0', 'no credit was spent');
+	await becomes(() => packed.innerText(), /3x\s*took <NUM> ms/, 'its lines, with counts');
+	await becomes(() => page.getByRole('list', { name: 'Raw rows' }).getByRole('listitem').count(), 5, 'beside the rows as they are');
+	await becomes(() => page.getByRole('table', { name: /Estimated credits/ }).getByRole('row').count(), 4, 'an estimate for three models');
+	await stays(() => call('spent'), '0', 'no credit was spent');
 	await page.getByText(/\d+ of 1,000 left/).waitFor();
 	await look(page, 'evaluation, preview');
 
@@ -48,7 +48,7 @@ await test(async (browser) => {
 	await button('Paste CSV').click();
 	await page.getByLabel('CSV, or cells of a spreadsheet').fill('id,description\nmigrated,the migration was applied\nspace,"the disk has space, still"\nbackup,a backup was made');
 	await button('Add 3 items').click();
-	is(await page.getByLabel('Description of item 2').inputValue(), 'the disk has space, still', 'items from CSV');
+	await becomes(() => page.getByLabel('Description of item 2').inputValue(), 'the disk has space, still', 'items from CSV');
 	await button('Remove item backup').click();
 	await page.getByText('Item backup removed').waitFor();
 	await button('Undo').click();
@@ -60,13 +60,14 @@ await test(async (browser) => {
 	await page.keyboard.press('Control+Enter');
 	const findings = page.getByRole('table', { name: 'Findings' });
 	await findings.waitFor();
-	is(await findings.getByRole('row').count(), 4, 'a finding for each item');
+	await becomes(() => findings.getByRole('row').count(), 4, 'a finding for each item');
 	is(sent.at(-1).citations, true, 'with citations');
 	await page.locator('.row-line.is-cited').first().waitFor();
 	const chosen = findings.getByRole('button').first();
 	await chosen.click();
-	is(await chosen.getAttribute('aria-pressed'), 'true', 'a finding is chosen');
-	ok(await page.locator('.row-line.is-cited').count() >= 1 && await page.locator('mark').count() >= 1, 'its rows are marked');
+	await becomes(() => chosen.getAttribute('aria-pressed'), 'true', 'a finding is chosen');
+	await becomes(() => page.locator('.row-line.is-cited').count(), (n) => n >= 1, 'its rows are marked');
+	await becomes(() => page.locator('mark').count(), (n) => n >= 1, '... and what is quoted of them');
 	await look(page, 'evaluation, verdict');
 	await rows.fill(`${await rows.inputValue()}\nmore`);
 	await page.getByText('The inputs have changed since.').waitFor();
@@ -75,14 +76,14 @@ await test(async (browser) => {
 	await criteria.fill("Isn't ${{ secrets.X }} here?");
 	await button('Copy as').click();
 	const code = page.getByRole('dialog').locator('pre');
-	ok((await code.innerText()).includes('/api/v1/evaluations/run-adhoc'), 'as curl');
+	await becomes(() => code.innerText(), (text) => text.includes('/api/v1/evaluations/run-adhoc'), 'as curl');
 	await page.getByRole('tab', { name: 'SQL' }).click();
-	ok((await code.innerText()).includes("criteria => 'Isn''t ${{"), 'as SQL, quoted');
+	await becomes(() => code.innerText(), (text) => text.includes("criteria => 'Isn''t ${{"), 'as SQL, quoted');
 	await page.getByRole('tab', { name: 'CI step' }).click();
-	ok(!/\$\{\{ secrets\.X/.test(await code.innerText()), 'as a step, in which nothing of the text is replaced');
+	await becomes(() => code.innerText(), (text) => text.startsWith('- name: Judge the log') && !/\$\{\{ secrets\.X/.test(text), 'as a step, in which nothing of the text is replaced');
 	await look(page, 'evaluation, elsewhere');
 	await button('Copy as CI step').click();
-	ok((await page.evaluate(() => navigator.clipboard.readText())).startsWith('- name: Judge the log'), 'copied');
+	await becomes(() => page.evaluate(() => navigator.clipboard.readText()), /^- name: Judge the log/, 'copied');
 	await button('Done').click();
 	await criteria.fill('Did it work?');
 
@@ -91,7 +92,7 @@ await test(async (browser) => {
 	await page.locator('[name=rows-query]').fill('source=shop');
 	await button('Take the rows').click();
 	await page.getByText('3 of 10,000 rows').waitFor();
-	ok((await rows.inputValue()).includes('two\\nlines'), 'an event of two lines stays one row');
+	await becomes(() => rows.inputValue(), (text) => text.includes('two\\nlines'), 'an event of two lines stays one row');
 
 	// ---- a revoked token is replaced ----
 	const before = await call('tokens');
@@ -100,14 +101,14 @@ await test(async (browser) => {
 	await call('revoke', process.env.LOGSVC_COOKIE);
 	await button('Evaluate').click();
 	await findings.waitFor();
-	is((await call('tokens')).made, before.made + 1, 'another token was made in the place of one that was revoked');
+	await becomes(async () => (await call('tokens')).made, before.made + 1, 'another token was made in the place of one that was revoked');
 
 	// ---- errors, each with its text ----
 	const fails = async (name, text, code) => {
 		await button('Evaluate').click();
 		const alert = page.getByRole('alert').filter({ hasText: code });
 		await alert.filter({ hasText: text }).waitFor();
-		ok(/request\s+\S+/.test(await alert.innerText()) || code.startsWith('FST'), `${name}: its text, code and request`);
+		await becomes(() => alert.innerText(), (said) => /request\s+\S+/.test(said) || code.startsWith('FST'), `${name}: its text, code and request`);
 	};
 	await page.locator('summary').click();
 	await page.getByLabel('Patterns', { exact: true }).fill('900');
@@ -142,18 +143,18 @@ await test(async (browser) => {
 		await page.getByRole('button', { name: 'Cancel' }).waitFor({ state: 'hidden' });
 		return page.getByText('Too many evaluations in a minute').isVisible();
 	});
-	ok(await page.getByText(/Try again in \d+ s/).isVisible(), '429 of the rate: its text and the wait');
+	await becomes(() => page.getByText(/Try again in \d+ s/).isVisible(), true, '429 of the rate: its text and the wait');
 	await call('rate', 100000);
 	await call('credits', -1000000);
 	await fails('429 of credits', 'The AI credits are used up', 'AI_CREDITS_EXHAUSTED');
-	ok(/0 of 2,500 are left/.test(await page.getByRole('alert').innerText()), 'with what is left and the limit', await page.getByRole('alert').innerText());
+	await becomes(() => page.getByRole('alert').innerText(), /0 of 2,500 are left/, 'with what is left and the limit');
 	await call('credits', 1000000);
 	await call('set', ['model_provider', 'openai']);
 	await fails('502', 'The model gave no valid verdict', 'EVALUATION_SCHEMA_ERROR');
 	await call('set', ['model_provider', 'builtin']);
 	await call('set', ['model_region', '']);
 	await fails('503', 'No model in the European Union can judge now', 'AI_PROVIDER_NOT_EU');
-	is(await rows.inputValue(), text, 'nothing of what was typed is lost by errors');
+	await stays(() => rows.inputValue(), text, 'nothing of what was typed is lost by errors');
 
 	// ---- nothing is kept ----
 	await page.goto(`${base}/o/acme/account`);
@@ -162,7 +163,7 @@ await test(async (browser) => {
 	ok(true, 'when the page is closed, its token ends');
 	await page.goto(`${base}/o/acme/evaluate`);
 	await title.waitFor();
-	is(await rows.inputValue(), '', 'rows are gone');
+	await stays(() => rows.inputValue(), '', 'rows are gone');
 	await rows.fill('one row');
 	await button('Preview').click();
 	await page.getByText('No credits spent').waitFor();
@@ -180,11 +181,11 @@ await test(async (browser) => {
 	// ---- rows of a link ----
 	await page.goto(`${base}/o/acme/evaluate?q=${encodeURIComponent('source=shop payment')}&earliest=-1h`);
 	await page.getByText('1 of 10,000 rows').waitFor();
-	is(await rows.inputValue(), 'payment refused', 'a link of a search brings its rows');
+	await becomes(() => rows.inputValue(), 'payment refused', 'a link of a search brings its rows');
 
 	// ---- rights ----
 	await call('role', 'viewer');
 	await page.reload();
 	await page.getByText('This needs a permission that your role does not have').waitFor();
-	is(await page.locator('.nav a').filter({ hasText: 'Evaluate' }).count(), 0, 'a viewer does not find it');
+	await stays(() => page.locator('.nav a').filter({ hasText: 'Evaluate' }).count(), 0, 'a viewer does not find it');
 });

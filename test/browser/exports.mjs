@@ -2,7 +2,7 @@
  * exports.mjs: files of searches, now and by a schedule; saved queries.
  */
 import fs from 'node:fs';
-import { base, call, is, look, ok, open, test, until } from './harness.mjs';
+import { base, becomes, call, is, look, ok, open, stays, test, until } from './harness.mjs';
 
 const titled = (page, text) => page.getByRole('heading', { level: 1, name: text, exact: true }).waitFor();
 const button = (page, name) => page.getByRole('button', { name, exact: true });
@@ -26,8 +26,8 @@ await test(async (browser) => {
 	await ann.goto(`${base}/o/acme/exports?export=now&q=${encodeURIComponent('level=error')}&earliest=-1h`);
 	const dialog = ann.getByRole('dialog', { name: 'Export' });
 	await dialog.waitFor();
-	is(await dialog.getByLabel('Query').inputValue(), 'level=error', 'the query of the address');
-	is(await dialog.getByLabel('Time').inputValue(), '-1h', 'and its range');
+	await becomes(() => dialog.getByLabel('Query').inputValue(), 'level=error', 'the query of the address');
+	await becomes(() => dialog.getByLabel('Time').inputValue(), '-1h', 'and its range');
 	await dialog.getByLabel('Fields').fill('level, event');
 	await look(ann, 'export dialog');
 	const coming = ann.waitForEvent('download');
@@ -43,7 +43,7 @@ await test(async (browser) => {
 	await dialog.getByText('QUERY_SYNTAX_ERROR').waitFor();
 	await dialog.getByRole('button', { name: 'Close' }).last().click();
 	await dialog.waitFor({ state: 'hidden' });
-	ok(!ann.url().includes('export=now'), 'the address is the state');
+	await becomes(() => !ann.url().includes('export=now'), true, 'the address is the state');
 
 	// ---- by a schedule ----
 	await button(ann, 'New scheduled export').click();
@@ -52,7 +52,7 @@ await test(async (browser) => {
 	await ann.fill('[name=q]', 'level=error');
 	await ann.fill('[name=cron]', '0 6 * * mon-fri');
 	await ann.getByText('At 06:00, Monday to Friday').waitFor();
-	is(await ann.getByRole('list', { name: 'Next runs' }).getByRole('listitem').count(), 3, 'the next three runs');
+	await becomes(() => ann.getByRole('list', { name: 'Next runs' }).getByRole('listitem').count(), 3, 'the next three runs');
 	await ann.fill('[name=cron]', '61 * * * *');
 	await ann.getByText('minute: expected 0 to 59').waitFor();
 	await ann.fill('[name=cron]', '@daily');
@@ -64,7 +64,7 @@ await test(async (browser) => {
 	await look(ann, 'new scheduled export');
 	await button(ann, 'Save').click();
 	await ann.getByText('VALIDATION_ERROR').waitFor();
-	ok(await ann.locator('.field-error').count() > 0, 'an address that may not be called is told at its field');
+	await becomes(() => ann.locator('.field-error').count(), (n) => n > 0, 'an address that may not be called is told at its field');
 	await ann.getByRole('radio', { name: /Download/ }).check();
 	await ann.getByLabel('Events of').selectOption('own');
 	await ann.getByRole('textbox', { name: 'From' }).fill('-1h');
@@ -73,8 +73,7 @@ await test(async (browser) => {
 	await ann.waitForURL(/exports\/exp_/);
 	await titled(ann, 'errors <b>of</b> the day');
 	const made = (await asked('GET', `/scheduled-exports/${/exp_\w+/.exec(ann.url())[0]}`)).data;
-	const shown = await ann.locator('header .time').first().getAttribute('datetime');
-	is(shown, made.nextRunAt, 'when it runs next');
+	await becomes(() => ann.locator('header .time').first().getAttribute('datetime'), made.nextRunAt, 'when it runs next');
 	await button(ann, 'Run now').click();
 	await ann.getByRole('row').filter({ hasText: 'succeeded' }).waitFor();
 	await look(ann, 'runs');
@@ -85,7 +84,7 @@ await test(async (browser) => {
 	await ann.getByLabel('Format').selectOption('json');
 	await ann.keyboard.press('Control+s');
 	await ann.getByText('Saved.', { exact: true }).waitFor();
-	is((await asked('GET', `/scheduled-exports/${made.id}`)).data.format, 'json', 'changed');
+	await becomes(async () => (await asked('GET', `/scheduled-exports/${made.id}`)).data.format, 'json', 'changed');
 	await ann.getByRole('link', { name: 'Exports' }).last().click();
 	await ann.getByRole('row').filter({ hasText: 'errors <b>of</b> the day' }).waitFor();
 	await look(ann, 'exports');
@@ -121,7 +120,7 @@ await test(async (browser) => {
 	await ann.reload();
 	await ann.getByRole('button', { name: /^infra/ }).click();
 	await until('one row', async () => (await ann.getByRole('row').count()) === 2);
-	ok(ann.url().includes('folder=infra'), 'a folder, in the address');
+	await becomes(() => ann.url().includes('folder=infra'), true, 'a folder, in the address');
 	await look(ann, 'saved queries');
 	await asked('POST', '/alert-rules', { name: 'uses it', savedQueryId: query.id, enabled: false, condition: { kind: 'count', op: '>', threshold: 1 } });
 	await ann.getByRole('button', { name: /^All/ }).click();
@@ -131,16 +130,16 @@ await test(async (browser) => {
 	await sure.getByLabel(/Type/).fill(query.name);
 	await sure.getByRole('button', { name: 'Delete query' }).click();
 	await sure.getByText('IN_USE').waitFor();
-	ok((await sure.innerText()).includes('uses it'), 'what names it keeps it, by its name');
+	await becomes(() => sure.innerText(), (text) => text.includes('uses it'), 'what names it keeps it, by its name');
 	await sure.getByRole('button', { name: 'Cancel' }).click();
 	await ann.getByRole('row').filter({ hasText: 'other' }).getByRole('button').click();
 	await ann.getByRole('menuitem', { name: 'Make an alert rule' }).click();
 	await titled(ann, 'New alert rule');
-	is(await ann.inputValue('[name=query]'), 'level=info', 'an alert rule of it');
+	await becomes(() => ann.inputValue('[name=query]'), 'level=info', 'an alert rule of it');
 
 	// ---- a member exports nothing ----
 	const member = await signedIn(browser, 'member@example.org');
 	await member.goto(`${base}/o/acme/exports`);
 	await member.getByText('This needs a permission that your role does not have').waitFor();
-	is(await member.getByRole('link', { name: 'Exports' }).count(), 0, 'a member exports nothing');
+	await stays(() => member.getByRole('link', { name: 'Exports' }).count(), 0, 'a member exports nothing');
 });

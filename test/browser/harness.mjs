@@ -45,6 +45,43 @@ export async function until(what, ask)
 	throw new Error(`waited for ${what}`);
 }
 
+const fits = (got, expected) => (typeof expected === 'function' ? expected(got) : expected instanceof RegExp ? expected.test(got) : got === expected);
+const wanted = (expected) => (typeof expected === 'function' || expected instanceof RegExp ? String(expected) : JSON.stringify(expected));
+
+/**
+ * A check after an action: passes when what ask() returns is as expected (a value, a pattern, or a function of it), at once
+ * or within half a minute. Fails then; what it throws meanwhile counts as not yet.
+ */
+export async function becomes(ask, expected, name)
+{
+	let got;
+	for (const end = Date.now() + wait / 2; ;) {
+		try {
+			got = await ask();
+			if (fits(got, expected))
+				return ok(true, name);
+		} catch (error) {
+			got = String(error);
+		}
+		if (Date.now() > end)
+			return ok(false, name, `got ${JSON.stringify(got)}\nexpected ${wanted(expected)}`);
+		await new Promise((resolve) => setTimeout(resolve, 50));
+	}
+}
+
+/** A check of what must not happen: looks for half a second whether what ask() returns is always as expected. */
+export async function stays(ask, expected, name)
+{
+	for (const end = Date.now() + 500; ;) {
+		const got = await ask();
+		if (!fits(got, expected))
+			return ok(false, name, `got ${JSON.stringify(got)}\nexpected ${wanted(expected)}, all the time`);
+		if (Date.now() > end)
+			return ok(true, name);
+		await new Promise((resolve) => setTimeout(resolve, 50));
+	}
+}
+
 const seen = new Set();
 
 /** The link in the next mail to an address that has not been read yet, with this path. */

@@ -2,7 +2,7 @@
  * loading.mjs: what the console loads when: the first screen, the rest meanwhile, files that are gone after an upgrade,
  * a service that is away.
  */
-import { base, is, ok, open, test, until } from './harness.mjs';
+import { base, is, ok, open, stays, test, until } from './harness.mjs';
 
 const assetOf = (address) => new URL(address).pathname.match(/^\/assets\/(.+)/)?.[1];
 const heading = (page, text) => page.getByRole('heading', { level: 1, name: text }).waitFor({ state: 'attached' });
@@ -33,7 +33,7 @@ await test(async (browser) => {
 	await page.unroute(others);
 	await page.unroute(outage);
 	await page.getByRole('dialog', { name: 'Saved queries' }).or(page.getByRole('complementary', { name: 'Saved queries' })).or(page.getByRole('heading', { name: 'Saved queries' })).first().waitFor();
-	is(await page.getByRole('textbox', { name: 'Search query' }).inputValue(), 'level=error half a query', 'away and back: the part is there, and what was typed');
+	await stays(() => page.getByRole('textbox', { name: 'Search query' }).inputValue(), 'level=error half a query', 'away and back: the part is there, and what was typed');
 	await page.close();
 
 	// ---- a new version: files are gone. It is offered to load the page again, and not done ----
@@ -48,17 +48,17 @@ await test(async (browser) => {
 	await old.getByRole('textbox', { name: 'Search query' }).fill('level=error half a query');
 	await old.getByRole('button', { name: 'Saved' }).click();
 	await old.getByText('There is a new version of the console').waitFor();
-	is(await old.getByRole('textbox', { name: 'Search query' }).inputValue(), 'level=error half a query', 'a part is gone: what was typed stays');
+	await stays(() => old.getByRole('textbox', { name: 'Search query' }).inputValue(), 'level=error half a query', 'a part is gone: what was typed stays');
 	await old.keyboard.press('Control+k');
 	await until('the palette to say so, too', async () => await old.getByText('There is a new version of the console').count() === 2);
 	await old.getByRole('link', { name: 'Alert rules' }).click();
 	await old.getByText('This screen could not be loaded').waitFor();
-	is(loads, 1, 'the page was never loaded again by itself');
+	await stays(() => loads, 1, 'the page was never loaded again by itself');
 	await old.unroute(others);
 	await old.unroute(upgraded);
 	await old.locator('main').getByRole('button', { name: 'Load the page again' }).click();
 	await old.getByRole('link', { name: 'New alert rule' }).or(old.getByRole('button', { name: 'New alert rule' })).first().waitFor();
-	is(loads, 2, 'it is when somebody presses the button');
+	await stays(() => loads, 2, 'it is when somebody presses the button');
 	await old.close();
 
 	// ---- the rest comes while nothing else is to be done, then screens need nothing more ----
@@ -68,10 +68,15 @@ await test(async (browser) => {
 	await idle.goto(`${base}/o/acme/search`);
 	await rows(idle).waitFor();
 	await until('all areas', () => ['search', 'explore', 'monitor', 'data', 'settings'].every((area) => asked.some((one) => one?.startsWith(`${area}.`))));
+	await until('the last of them', async () => {
+		const loaded = asked.length;
+		await idle.waitForTimeout(1000);
+		return asked.length === loaded;
+	});
 	const before = asked.filter(Boolean).length;
 	for (const [link, title] of [['Alert rules', 'Alert rules'], ['Dashboards', 'Dashboards'], ['Pipelines', 'Pipelines'], ['Team', 'Team']]) {
 		await idle.getByRole('link', { name: link, exact: true }).click();
 		await heading(idle, title);
 	}
-	is(asked.filter(Boolean).length - before, 0, 'other screens load no more files');
+	await stays(() => asked.filter(Boolean).length - before, 0, 'other screens load no more files');
 });

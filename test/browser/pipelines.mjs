@@ -1,7 +1,7 @@
 /*
  * pipelines.mjs: pipelines in their order, and what each step does to sample events.
  */
-import { base, call, is, look, ok, open, test, until } from './harness.mjs';
+import { base, becomes, call, is, look, ok, open, stays, test, until } from './harness.mjs';
 
 const titled = (page, text) => page.getByRole('heading', { level: 1, name: text, exact: true }).waitFor();
 const button = (page, name) => page.getByRole('button', { name, exact: true });
@@ -49,14 +49,14 @@ await test(async (browser) => {
 	await ann.fill('[name=pipeline-name]', 'checkout');
 	await button(ann, 'Use last 20 events').click();
 	await ann.getByRole('radio').nth(2).waitFor();
-	ok((await ann.getByRole('radiogroup').innerText()).includes('<script>alert'), 'the last events are samples, and text');
+	await becomes(() => ann.getByRole('radiogroup').innerText(), (text) => text.includes('<script>alert'), 'the last events are samples, and text');
 	const samples = ann.getByLabel('Events, a line each: JSON or a text');
 	await samples.fill('{"event": "user=ann@example.org took=12ms <b>x</b>", "service": "checkout"}\n{"event": "debug", "level": "debug", "service": "checkout"}\nplain \u202etext');
 	await button(ann, 'Add a processor').click();
 	await ann.getByRole('menuitem', { name: /^Mask/ }).click();
 	await step(ann, 1).getByText('1 of 3 changed').waitFor();
-	is(await step(ann, 1).locator('del').first().innerText(), 'ann@example.org', 'what a step takes away');
-	is(await step(ann, 1).locator('ins').first().innerText(), '***', 'and what it puts there');
+	await becomes(() => step(ann, 1).locator('del').first().innerText(), 'ann@example.org', 'what a step takes away');
+	await becomes(() => step(ann, 1).locator('ins').first().innerText(), '***', 'and what it puts there');
 	await button(ann, 'Add a processor').click();
 	await ann.getByRole('menuitem', { name: /^Drop events/ }).click();
 	await step(ann, 2).getByLabel('Drop those that match').fill('level=debug');
@@ -76,12 +76,12 @@ await test(async (browser) => {
 	await look(ann, 'pipeline editor');
 	await button(ann, 'Move processor 3, Parse by regular expression up').click();
 	await step(ann, 2).getByText('Parse by regular expression').first().waitFor();
-	is(await ann.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Move processor 2, Parse by regular expression up', 'moved, and the focus goes with it');
+	await becomes(() => ann.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Move processor 2, Parse by regular expression up', 'moved, and the focus goes with it');
 	await button(ann, 'Save').click();
 	await ann.waitForURL(/pipelines\/pipe_/);
 	await titled(ann, 'checkout');
 	const id = /pipe_\w+/.exec(ann.url())[0];
-	is((await asked('GET', `/pipelines/${id}`)).data.processors.map((one) => one.type).join(), 'mask,parse_regex,drop_if', 'saved in that order');
+	await becomes(async () => (await asked('GET', `/pipelines/${id}`)).data.processors.map((one) => one.type).join(), 'mask,parse_regex,drop_if', 'saved in that order');
 
 	// ---- somebody else was quicker; counters ----
 	await asked('PATCH', `/pipelines/${id}`, { continue: true });
@@ -101,7 +101,7 @@ await test(async (browser) => {
 	await button(ann, 'Actions of checkout').click();
 	await ann.getByRole('menuitem', { name: 'Delete' }).click();
 	const sure = ann.getByRole('dialog', { name: 'Delete this pipeline?' });
-	ok((await sure.innerText()).includes('Its masks stop'), 'deleting says what it means');
+	await becomes(() => sure.innerText(), (text) => text.includes('Its masks stop'), 'deleting says what it means');
 	await sure.getByLabel(/Type/).fill('checkout');
 	await sure.getByRole('button', { name: 'Delete pipeline' }).click();
 	await until('it is gone', async () => !(await call('stored')).includes('checkout'));
@@ -110,8 +110,8 @@ await test(async (browser) => {
 	const viewer = await signedIn(browser, 'viewer@example.org');
 	await viewer.goto(`${base}/o/acme/pipelines`);
 	await viewer.getByRole('link', { name: 'mask mails' }).waitFor();
-	is(await viewer.getByRole('button', { name: /^(New pipeline|Move|Actions)/ }).count(), 0, 'a viewer changes nothing');
+	await stays(() => viewer.getByRole('button', { name: /^(New pipeline|Move|Actions)/ }).count(), 0, 'a viewer changes nothing');
 	await viewer.getByRole('link', { name: 'mask mails' }).click();
 	await titled(viewer, 'mask mails');
-	is(await viewer.getByRole('button', { name: /^(Save|Add a processor|Use last)/ }).count(), 0, 'nor inside');
+	await stays(() => viewer.getByRole('button', { name: /^(Save|Add a processor|Use last)/ }).count(), 0, 'nor inside');
 });

@@ -3,7 +3,7 @@
  * outlives the session and the server.
  */
 import { screens } from '../../src/console/screens.js';
-import { base, call, is, ok, open, test, until } from './harness.mjs';
+import { base, becomes, call, is, ok, open, stays, test, until } from './harness.mjs';
 
 const { LOGSVC_HOSTILE: hostile, LOGSVC_PASSWORD: password } = process.env;
 const made = JSON.parse(process.env.LOGSVC_MADE);
@@ -75,7 +75,7 @@ await test(async (browser) => {
 	is(missing.join(), '', 'each screen shows the names');
 	is(ran.join(), '', 'as texts');
 	is(wide.join('\n'), '', 'nothing sticks out at 320 px and at 200%');
-	is(await page.title() === '' ? '' : (await page.title()).includes('<img'), true, 'also in the title of the page');
+	await becomes(() => page.title(), (title) => title.includes('<img'), 'also in the title of the page');
 
 	// ---- the session ends in the middle of an editor ----
 	const typed = `what somebody has typed ${hostile}`;
@@ -87,7 +87,7 @@ await test(async (browser) => {
 	const pressed = page.getByRole('button', { name: 'Save', exact: true }).click();
 	const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
 	await dialog.waitFor();
-	is(await description.inputValue(), typed, 'a session that ends takes no text away');
+	await stays(() => description.inputValue(), typed, 'a session that ends takes no text away');
 	await dialog.getByLabel('Password', { exact: true }).fill(password);
 	await page.keyboard.press('Enter');
 	await dialog.waitFor({ state: 'hidden' });
@@ -103,7 +103,7 @@ await test(async (browser) => {
 	await page.getByText('NO_ANSWER').first().waitFor();
 	await call('start');
 	await page.getByText('The service does not answer. Trying again').waitFor({ state: 'hidden' });
-	is(await description.inputValue(), `${typed}, again`, 'nor does a server that starts again');
+	await stays(() => description.inputValue(), `${typed}, again`, 'nor does a server that starts again');
 	await page.getByRole('button', { name: 'Save', exact: true }).click();
 	await until('what was saved', async () => (await call('rule')).description === `${typed}, again`);
 	page.quiet = false;

@@ -2,7 +2,7 @@
  * search.mjs: the search screen: first event, queries, completion, errors, fields, histogram, rows, drawer, saved
  * queries, live events, patterns, and texts that would like to be markup.
  */
-import { base, call, is, look, ok, open, test, until } from './harness.mjs';
+import { base, becomes, call, is, look, ok, open, stays, test, until } from './harness.mjs';
 
 const hostile = [
 	{ event: '<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">', level: 'error', service: '<b>shop</b>', '</span>': 'x' },
@@ -59,7 +59,7 @@ await test(async (browser) => {
 	const page = await signedIn(browser, process.env.OWNER, { expect: [/status of 400 .*\/search/] });
 	await page.goto(`${base}/`);
 	await page.getByRole('heading', { name: 'Send your first event' }).waitFor();
-	ok(page.url().endsWith('/o/acme/search'), 'search is the home page');
+	await becomes(() => page.url().endsWith('/o/acme/search'), true, 'search is the home page');
 	await look(page, 'first run');
 	await page.getByRole('button', { name: 'Create an API key' }).click();
 	await page.getByText('is shown this once').waitFor();
@@ -83,11 +83,11 @@ await test(async (browser) => {
 	is(first.length, 1, 'opening the screen is one search');
 	is(first[0].include.join(), 'histogram,fields', '... with histogram and fields');
 	await summary(page, '25,006');
-	is(await page.evaluate(() => window.hacked), undefined, 'nothing of it runs');
+	await stays(() => page.evaluate(() => window.hacked), undefined, 'nothing of it runs');
 	const nodes = await page.evaluate(() => document.getElementsByTagName('*').length);
 	ok(nodes < 2500, `few nodes (${nodes})`);
-	ok((await row(page, 'long').innerText()).length < 2500, 'a row shows the beginning of a long text');
-	ok((await row(page, 'right to left').innerText()).includes('[U+202E]'), 'marks of direction are visible');
+	await becomes(() => row(page, 'long').innerText(), (text) => text.length < 2500, 'a row shows the beginning of a long text');
+	await becomes(() => row(page, 'right to left').innerText(), (text) => text.includes('[U+202E]'), 'marks of direction are visible');
 	await page.getByRole('region', { name: 'Events over time' }).getByText('error').waitFor();
 	await run(page, 'request');
 	await summary(page, '25,000');
@@ -110,18 +110,17 @@ await test(async (browser) => {
 	await run(page, 'refused level=error');
 	ok((await given).failure().errorText.includes('ABORTED'), 'the second search ends the first');
 	await page.unroute('**/api/v1/search');
-	await page.locator('.rows mark.term').first().waitFor();
-	is((await page.locator('.rows mark.term').first().innerText()), 'refused', 'what was searched for is marked');
+	await becomes(() => page.locator('.rows mark.term').first().innerText(), 'refused', 'what was searched for is marked');
 
 	// ---- errors under the word that is wrong, also after an emoji ----
 	await write(page, '😀 | stat count');
 	await box(page).press('Enter');
 	await page.locator('.q-wrong').first().waitFor();
-	is((await page.locator('.q-wrong').allInnerTexts()).join(''), 'stat', 'the wrong word is underlined');
+	await becomes(async () => (await page.locator('.q-wrong').allInnerTexts()).join(''), 'stat', 'the wrong word is underlined');
 	await page.getByText('QUERY_SYNTAX_ERROR').waitFor();
 	await look(page, 'query error');
 	await box(page).press('Control+.');
-	is(await box(page).inputValue(), '😀 | stats count', 'one key mends it');
+	await becomes(() => box(page).inputValue(), '😀 | stats count', 'one key mends it');
 	await run(page);
 	await page.getByRole('table').waitFor();
 
@@ -130,34 +129,33 @@ await test(async (browser) => {
 	await box(page).pressSequentially('lev');
 	await page.getByRole('option', { name: /^level/ }).waitFor();
 	await box(page).press('Tab');
-	is(await box(page).inputValue(), 'level=', 'a field');
+	await becomes(() => box(page).inputValue(), 'level=', 'a field');
 	await page.getByRole('option', { name: /^error/ }).waitFor();
 	await box(page).press('ArrowDown');
-	const active = await box(page).getAttribute('aria-activedescendant');
-	is(await page.evaluate((id) => document.getElementById(id).getAttribute('aria-selected'), active), 'true', 'aria-activedescendant follows');
+	await becomes(() => box(page).evaluate((area) => document.getElementById(area.getAttribute('aria-activedescendant')).getAttribute('aria-selected')), 'true', 'aria-activedescendant follows');
 	await look(page, 'completion');
 	await box(page).focus();
 	await box(page).press('Control+Space');
 	await box(page).pressSequentially('er');
 	await page.getByRole('option', { name: /^error/ }).waitFor();
 	await box(page).press('Tab');
-	is(await box(page).inputValue(), 'level=error', 'a value');
+	await becomes(() => box(page).inputValue(), 'level=error', 'a value');
 	await box(page).pressSequentially(' | sta');
 	await page.getByRole('option', { name: /^stats/ }).waitFor();
 	await box(page).press('Escape');
-	is(await page.getByRole('option', { name: /^stats/ }).count(), 0, 'Escape closes the list');
+	await becomes(() => page.getByRole('option', { name: /^stats/ }).count(), 0, 'Escape closes the list');
 	await box(page).press('Control+Space');
 	await box(page).press('Tab');
 	await box(page).pressSequentially('count by ser');
 	await page.getByRole('option', { name: /^service/ }).waitFor();
 	await box(page).press('Tab');
-	is(await box(page).inputValue(), 'level=error | stats count by service', 'stage and field');
+	await becomes(() => box(page).inputValue(), 'level=error | stats count by service', 'stage and field');
 	await run(page);
 	await page.getByRole('cell', { name: 'cart api' }).waitFor();
 	await look(page, 'table');
 	await page.getByRole('button', { name: 'count', exact: true }).click();
-	await until('the order in the address', () => url(page).searchParams.get('order') === 'count');
-	is(await page.getByRole('columnheader', { name: 'count' }).getAttribute('aria-sort'), 'ascending', 'the order is in the address');
+	await becomes(() => url(page).searchParams.get('order'), 'count', 'the order is in the address');
+	await becomes(() => page.getByRole('columnheader', { name: 'count' }).getAttribute('aria-sort'), 'ascending', '... and told');
 	await run(page, '| timechart count by level');
 	await page.getByRole('img', { name: /series from/ }).waitFor();
 
@@ -201,8 +199,7 @@ await test(async (browser) => {
 			await page.keyboard.press(key);
 	}
 	await page.keyboard.press('Enter');
-	await until('a part of the range', () => url(page).search !== whole);
-	is(url(page).search, byMouse, 'keys and mouse choose the same range');
+	await becomes(() => url(page).search, byMouse, 'keys and mouse choose the same range');
 
 	// ---- 25,000 rows by pages ----
 	await page.goto(`${base}/o/acme/search`);
@@ -214,7 +211,7 @@ await test(async (browser) => {
 	});
 	await page.keyboard.press('End');
 	await row(page, 'request 25000').waitFor();
-	ok(await page.evaluate(() => document.querySelectorAll('.rows *').length) < 1000, 'only the rows that are seen are drawn');
+	await becomes(() => page.evaluate(() => document.querySelectorAll('.rows *').length), (n) => n < 1000, 'only the rows that are seen are drawn');
 	await page.keyboard.press('Home');
 	await row(page, 'deep').waitFor();
 	ok(true, 'End and Home show the right rows');
@@ -237,12 +234,12 @@ await test(async (browser) => {
 	const actions = page.locator('.action-buttons');
 	await run(page, 'refused level=error');
 	await summary(page, /^5,00|^2,5|^\d/);
-	const hrefs = Object.fromEntries(await actions.getByRole('link').evaluateAll((links) => links.map((one) => [one.textContent.trim(), one.getAttribute('href')])));
-	is(hrefs.Alert, '/o/acme/alert-rules/new?q=refused+level%3Derror', 'an alert rule');
-	ok(/^\/o\/acme\/evaluate\?q=refused\+level%3Derror&earliest=2[^&]*Z&latest=2[^&]*Z$/.test(hrefs.Evaluate), 'an evaluation, with the times that were searched', hrefs.Evaluate);
-	ok(/^\/o\/acme\/exports\?export=now&q=refused/.test(hrefs.Export), 'a file', hrefs.Export);
+	const href = (name) => () => actions.getByRole('link').evaluateAll((links, text) => links.find((one) => one.textContent.trim() === text).getAttribute('href'), name);
+	await becomes(href('Alert'), '/o/acme/alert-rules/new?q=refused+level%3Derror', 'an alert rule');
+	await becomes(href('Evaluate'), /^\/o\/acme\/evaluate\?q=refused\+level%3Derror&earliest=2[^&]*Z&latest=2[^&]*Z$/, 'an evaluation, with the times that were searched');
+	await becomes(href('Export'), /^\/o\/acme\/exports\?export=now&q=refused/, 'a file');
 	await actions.getByRole('link', { name: 'Export all rows' }).click();
-	is(await page.getByRole('dialog').getByRole('textbox', { name: 'Query' }).inputValue(), 'refused level=error', 'one press opens the export of this search');
+	await becomes(() => page.getByRole('dialog').getByRole('textbox', { name: 'Query' }).inputValue(), 'refused level=error', 'one press opens the export of this search');
 	await page.keyboard.press('Escape');
 	await page.getByRole('dialog').waitFor({ state: 'hidden' });
 	await page.goBack();
@@ -262,12 +259,13 @@ await test(async (browser) => {
 	await look(page, 'event');
 	await drawer.getByRole('tab', { name: 'Context' }).click();
 	await drawer.locator('.context-row.is-own').waitFor();
-	is(url(page).searchParams.get('tab'), 'context', 'what is shown of an event is in the address');
+	await becomes(() => url(page).searchParams.get('tab'), 'context', 'what is shown of an event is in the address');
 	await drawer.getByRole('tab', { name: 'JSON' }).click();
 	await drawer.getByText('"event": "deep"').waitFor();
 	await drawer.getByRole('button', { name: 'Copy link to this event' }).click();
-	const link = await page.evaluate(() => navigator.clipboard.readText());
-	ok(/event=evt_/.test(link) && /earliest=2/.test(link), 'a link to the event, with fixed times');
+	const copied = () => page.evaluate(() => navigator.clipboard.readText());
+	await becomes(copied, (text) => /event=evt_/.test(text) && /earliest=2/.test(text), 'a link to the event, with fixed times');
+	const link = await copied();
 	await page.keyboard.press('Escape');
 	await drawer.waitFor({ state: 'hidden' });
 	await page.goto(link);
@@ -302,7 +300,7 @@ await test(async (browser) => {
 	// ---- columns ----
 	await page.goto(`${base}/o/acme/search?q=refused&cols=timestamp,user.id,event&wrap=1`);
 	await row(page, 'request').waitFor();
-	is((await page.locator('.events-head .cell').allInnerTexts()).join(' '), 'Time user.id Event', 'the address has the columns');
+	await becomes(async () => (await page.locator('.events-head .cell').allInnerTexts()).join(' '), 'Time user.id Event', 'the address has the columns');
 	await page.getByRole('button', { name: 'Columns and rows' }).click();
 	await look(page, 'columns');
 	await page.keyboard.press('Escape');
@@ -316,8 +314,9 @@ await test(async (browser) => {
 	const patterns = await page.locator('.pattern').count();
 	const excluded = await page.locator('.pattern-text').first().innerText();
 	await page.getByRole('button', { name: /^Exclude this pattern/ }).first().click();
-	await until('one pattern less', async () => await page.locator('.pattern').count() === patterns - 1);
-	ok(/where template_id != /.test(q(page)) && !(await page.locator('.pattern-text').allInnerTexts()).includes(excluded), 'a pattern is excluded');
+	await becomes(() => page.locator('.pattern').count(), patterns - 1, 'one pattern less');
+	await becomes(() => q(page), /where template_id != /, '... by the query');
+	await becomes(() => page.locator('.pattern-text').allInnerTexts(), (texts) => !texts.includes(excluded), '... the one that was excluded');
 	await page.goBack();
 	await until('all of them', async () => await page.locator('.pattern').count() === patterns);
 	// Another range: the old events are in the half before it.
@@ -326,10 +325,10 @@ await test(async (browser) => {
 	await page.goto(`${base}/o/acme/search?${new URLSearchParams({ view: 'patterns', since: 'before', earliest: new Date(before - 1_800_000).toISOString(), latest: new Date(before + 60_000).toISOString() })}`);
 	const melting = page.locator('.pattern').filter({ hasText: 'is melting' });
 	await melting.locator('.badge', { hasText: 'new' }).waitFor();
-	ok(await page.locator('.pattern-change .number').count() > 0, 'new since the period before, others with their change');
+	await becomes(() => page.locator('.pattern-change .number').count(), (n) => n > 0, 'new since the period before, others with their change');
 	await page.getByRole('checkbox', { name: 'Only new ones' }).click();
 	await until('only new ones', async () => await page.locator('.pattern-change .number').count() === 0);
-	is(url(page).searchParams.get('new'), '1', '... is in the address');
+	await becomes(() => url(page).searchParams.get('new'), '1', '... is in the address');
 	await look(page, 'patterns compared');
 	await melting.getByRole('button', { name: /^Only events of this pattern/ }).click();
 	await until('the rows of a pattern', () => /where template_id = /.test(q(page)));
@@ -341,11 +340,11 @@ await test(async (browser) => {
 	await page.locator('.badge', { hasText: 'Live' }).waitFor();
 	await call('send', [{ event: 'it burns', level: 'error' }, { event: 'all is well', level: 'info' }]);
 	await row(page, 'it burns').waitFor();
-	is(await rows(page).filter({ hasText: 'all is well' }).count(), 0, 'live events are those of the head');
+	await stays(() => rows(page).filter({ hasText: 'all is well' }).count(), 0, 'live events are those of the head');
 	await page.getByRole('button', { name: 'Pause' }).click();
 	await call('send', [{ event: 'it burns more', level: 'error' }]);
 	await page.getByRole('button', { name: '1 new' }).waitFor();
-	is(await rows(page).filter({ hasText: 'it burns more' }).count(), 0, 'a paused list holds still');
+	await stays(() => rows(page).filter({ hasText: 'it burns more' }).count(), 0, 'a paused list holds still');
 	await look(page, 'live');
 	await page.getByRole('button', { name: '1 new' }).click();
 	await row(page, 'it burns more').waitFor();
@@ -355,7 +354,7 @@ await test(async (browser) => {
 	await call('restart');
 	await call('send', [{ event: 'it burns after the restart', level: 'error' }]);
 	await row(page, 'it burns after the restart').waitFor();
-	ok(await row(page, 'it burns more').count() === 1, 'it goes on after a restart of the service, with all that was there');
+	await becomes(() => row(page, 'it burns more').count(), 1, 'it goes on after a restart of the service, with all that was there');
 	await page.route('**/api/v1/logs/tail*', (route) => route.fulfill({ status: 429, headers: { 'Retry-After': '2' }, contentType: 'application/json', body: '{"error":"too many requests","code":"RATE_LIMIT_EXCEEDED"}' }), { times: 1 });
 	await page.reload();
 	await page.getByText(/Live views may be opened 10 times a minute/).waitFor();
@@ -368,5 +367,6 @@ await test(async (browser) => {
 	await eve.goto(`${base}/o/acme/search`);
 	await rows(eve).first().waitFor();
 	await eve.getByRole('button', { name: 'What to do with this search' }).click();
-	is((await eve.getByRole('menuitem').allInnerTexts()).filter((one) => /Save|alert|dashboard|Evaluate/.test(one)).length, 0, 'a viewer is offered nothing that would be refused');
+	await eve.getByRole('menuitem').first().waitFor();
+	await stays(async () => (await eve.getByRole('menuitem').allInnerTexts()).filter((one) => /Save|alert|dashboard|Evaluate/.test(one)).join(), '', 'a viewer is offered nothing that would be refused');
 });

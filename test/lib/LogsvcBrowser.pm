@@ -13,29 +13,46 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $json = JSON::PP->new->allow_nonref;
-my ($chromium) = grep { -x } map { ("$_/chromium", "$_/chromium-browser", "$_/google-chrome") }
-  split /:/, $ENV{PATH};
 
-# The browser.
-sub chromium { return $chromium; }
-
-# What is missing to run them; nothing when all is there.
-sub missing
+# Where a program is, under the first of these names.
+sub program
 {
-	return 'there is no Chromium' unless $chromium;
-	return 'there is no Node of version 18 or newer'
-	  if system('node', '-e', 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)');
-	return 'build/browser has no packages (make check-tap fetches them)'
-	  unless -d 'build/browser/node_modules/playwright-core';
-	return 'this build has no console' if ($ENV{TEST_CONF} // '') =~ /^logsvc\.console = off/m;
-	return;
+	my @names = @_;
+	my ($found) = grep { -x } map { my $folder = $_; map { "$folder/$_" } @names } split /:/, $ENV{PATH};
+	return $found;
 }
 
-# Skips the whole test when something is missing, or fails it where LOGSVC_REQUIRE_BROWSER=1.
+# The browser.
+sub chromium { return program(qw(chromium chromium-browser google-chrome)); }
+
+# Why each of what tests of the console need cannot be had; nothing when it is there.
+my %missing = (
+	esbuild => sub { return program('esbuild') ? undef : 'there is no esbuild' },
+	brotli => sub { return program('brotli') ? undef : 'there is no brotli' },
+	node => sub {
+		return program('node') && !system('node', '-e', 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)')
+		  ? undef : 'there is no Node of version 18 or newer';
+	},
+	browser => sub {
+		return !chromium() ? 'there is no Chromium'
+		  : !-d 'build/browser/node_modules/playwright-core' ? 'build/browser has no packages (make check-tap fetches them)'
+		  : ($ENV{TEST_CONF} // '') =~ /^logsvc\.console = off/m ? 'this build has no console' : undef;
+	});
+
+# What is missing of these; nothing when all is there.  Where LOGSVC_REQUIRE_BROWSER is set, what is
+# missing fails the test.
+sub missing
+{
+	my ($reason) = grep { defined } map { $missing{$_}->() } @_;
+	die "$reason, and LOGSVC_REQUIRE_BROWSER is set\n" if defined $reason && $ENV{LOGSVC_REQUIRE_BROWSER};
+	return $reason;
+}
+
+# Skips the whole test when something that runs scripts in a browser is missing, or of @more.
 sub needed
 {
-	my $reason = missing() // return;
-	die "$reason, and LOGSVC_REQUIRE_BROWSER is set\n" if $ENV{LOGSVC_REQUIRE_BROWSER};
+	my @more = @_;
+	my $reason = missing(qw(browser node), @more) // return;
 	plan(skip_all => $reason);
 	return;
 }
@@ -67,7 +84,7 @@ sub run
 {
 	my ($t, $script, %opt) = @_;
 	my %calls = %{ $opt{calls} // {} };
-	local %ENV = (%ENV, LOGSVC_URL => $t->url, CHROMIUM => $chromium, %{ $opt{env} // {} });
+	local %ENV = (%ENV, LOGSVC_URL => $t->url, CHROMIUM => chromium(), %{ $opt{env} // {} });
 	my $pid = open2(my $out, my $in, 'node', "test/browser/$script");
 	my $planned;
 

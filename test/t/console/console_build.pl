@@ -10,6 +10,7 @@ use Digest::SHA qw(sha256_hex);
 use File::Find qw(find);
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
+use LogsvcBrowser;
 use Test::More;
 
 my $tmp = tempdir(CLEANUP => 1);
@@ -64,7 +65,8 @@ sub pack_console
 	return scalar `tools/console-pack $tmp/$source $tmp/$to 2>&1`;
 }
 
-my ($esbuild) = grep { -x } map { "$_/esbuild" } split /:/, $ENV{PATH};
+my $why_not = LogsvcBrowser::missing('esbuild', 'brotli');
+my $esbuild = LogsvcBrowser::program('esbuild');
 make_source('one');
 make_source('two');
 for my $with ('', $esbuild // ())
@@ -159,10 +161,9 @@ for my $case ([ 'html`<p>', qr/x\.js:2: <p> is not closed/ ], [ 'html`<p></b>`',
 
 # ---- how much there is to load ----
 SKIP: {
-	skip('there is no esbuild', 1) unless $esbuild;
+	skip($why_not, 1) if $why_not;
 	system("ESBUILD=$esbuild tools/console-pack src/console $tmp/console") == 0 or die;
 	my $console = tree("$tmp/console");
-	skip('there is no brotli', 1) unless $console->{'index.html.br'};
 	my %sent = map { $_ => length($console->{"$_.br"} // $console->{$_}) } grep { !/\.(br|gz)$|^assets\.tsv$/ } keys %$console;
 
 	# What a file imports, and what the page and its first screen need.

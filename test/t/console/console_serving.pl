@@ -81,22 +81,22 @@ for my $case ([ $own, 202 ], [ 'http://localhost:' . $t->http_port, 202 ], [ 'ht
 
 my $start = $t->log_position;
 $t->set('logsvc.console', 'off');
-ok(wait_until(sub { content('/') =~ /"service":"logsvc"/ }, 30), 'logsvc.console = off');
+ok(wait_until(sub { content('/') =~ /"service":"logsvc"/ }), 'logsvc.console = off');
 is($t->http(GET => '/assets/main.A.js', %browser)->{status}, 404, 'no files');
 is($t->http(GET => '/sign-in', %browser)->{status}, 404, 'no pages');
 $t->set('logsvc.console', 'on');
-ok(wait_until(sub { content('/') eq $page }, 30), 'logsvc.console = on');
+ok(wait_until(sub { content('/') eq $page }), 'logsvc.console = on');
 
 make_folder("$page<p>changed");
 is(content('/'), $page, 'another file is not read');
 $t->reload;
-ok(wait_until(sub { content('/') eq "$page<p>changed" }, 30), 'before a reload');
+ok(wait_until(sub { content('/') eq "$page<p>changed" }), 'before a reload');
 unlike($t->log_text($start), qr/no console/, 'nothing to say');
 
 $start = $t->log_position;
 unlink "$folder/assets.tsv";
 $t->reload;
-ok(wait_until(sub { content('/') =~ /"service"/ }, 30), 'without its list there is no console');
+ok(wait_until(sub { content('/') =~ /"service"/ }), 'without its list there is no console');
 my @said = $t->log_text($start) =~ /WARNING:  (logsvc gateway serves no console: .*)/g;
 is("@said", 'logsvc gateway serves no console: could not use file "assets.tsv": No such file or directory',
 	'the log says so once');

@@ -17,7 +17,7 @@ $t->sql("SELECT logsvc.create_user('eve\@example.org', 'eve'); SELECT logsvc.add
 is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => { events => [ map { {
 			event => "request $_ <script>alert(1)</script> \x{202e}txt", service => $_ % 3 ? 'api' : 'web "x"', level => $_ % 5 ? 'info' : 'error',
 			attributes => { ms => $_ } } } 1 .. 60 ] })->{status}, 202, 'events');
-ok(wait_until(sub { $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '* | stats count' })->{json}{data}{rows}[0][0] == 60 }, 30),
+ok(wait_until(sub { $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '* | stats count' })->{json}{data}{rows}[0][0] == 60 }),
 	'which a search finds');
 my $hostile = '<img src=x onerror=alert(1)> "q" | ' . "\x{5e9}\x{5dc}\x{5d5}\x{5dd}";
 my $made = $t->http(POST => '/api/v1/dashboards', token => $org->{token}, json => { name => "wall $hostile", timeRange => { earliest => '-1h' }, tags => ['web'],

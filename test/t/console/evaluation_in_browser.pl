@@ -26,7 +26,7 @@ rate(1000);
 is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => { events => [
 		map { { event => $_, source => 'shop', level => 'error' } } 'payment refused', "two\nlines", "<script>alert(1)</script>" ] })->{status}, 202,
 	'events');
-ok(wait_until(sub { $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '* | stats count' })->{json}{data}{rows}[0][0] == 3 }, 30),
+ok(wait_until(sub { $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '* | stats count' })->{json}{data}{rows}[0][0] == 3 }),
 	'which a search finds');
 
 LogsvcBrowser::run($t, 'evaluation.mjs', env => { LOGSVC_COOKIE => $t->session($org->{email}) }, calls => {

@@ -5,13 +5,12 @@ use warnings;
 
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
+use LogsvcBrowser;
 use Test::More;
 
-my ($node) = grep { -x } map { "$_/node" } split /:/, $ENV{PATH};
-if (!$node)
+if (my $reason = LogsvcBrowser::missing('node'))
 {
-	die "there is no Node, and LOGSVC_REQUIRE_BROWSER is set\n" if $ENV{LOGSVC_REQUIRE_BROWSER};
-	plan(skip_all => 'there is no Node');
+	plan(skip_all => $reason);
 }
 
 # Node takes the files of the console for modules only where a package.json says so.
@@ -24,7 +23,7 @@ print $out '{"type": "module"}';
 close $out;
 
 my $planned;
-foreach my $line (`$node $tmp/test/browser/logic.mjs 2>&1`)
+foreach my $line (`node $tmp/test/browser/logic.mjs 2>&1`)
 {
 	if ($line =~ /^(not )?ok \d+ - (.*)/) { ok(!$1, $2); }
 	elsif ($line =~ /^1\.\.\d+$/) { $planned = 1; }
