@@ -4,7 +4,7 @@
 #	my $request = begin_request($t, POST => '/api/v1/logs', token => $key,
 #		json => { event => 'x' });
 #	... ;
-#	my $r = end_request($request, 10);    # as LogsvcTest::http; status 0: no answer
+#	my $r = end_request($request);    # as LogsvcTest::http; status 0: no answer
 #	$r->{seconds};                        # since it was sent
 package LogsvcAsync;
 
@@ -61,7 +61,7 @@ sub answered
 sub end_request
 {
 	my ($request, $timeout) = @_;
-	my $end = time + ($timeout // 30);
+	my $end = time + ($timeout // 60);
 
 	until (answered($request, 0.05))
 	{

@@ -53,7 +53,7 @@ sub start_host
 sub host_line
 {
 	my ($host, $seconds) = @_;
-	return '' unless IO::Select->new($host->{out})->can_read($seconds);
+	return '' unless IO::Select->new($host->{out})->can_read($seconds // 30);
 	return readline($host->{out}) // '';
 }
 
@@ -79,17 +79,18 @@ END
 sub connect_to
 {
 	my ($host) = @_;
-	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $host->{port}, Timeout => 5)
+	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $host->{port}, Timeout => 30)
 	  // die "cannot connect: $!";
 }
 
-# Reads until the end, `count` complete responses, or the time.
+# Reads until the end, `count` complete responses, or the time: half a minute, or less for what must
+# not come.
 sub read_responses
 {
 	my ($s, $count, $seconds, $no_body) = @_;
 	my $data = delete ${*$s}{rest} // '';
 	my @got;
-	my $until = time + ($seconds // 5);
+	my $until = time + ($seconds // 30);
 	my $eof = 0;
 
 	while (1)
@@ -159,7 +160,7 @@ sub connections
 sub wait_for
 {
 	my ($condition, $seconds) = @_;
-	my $end = time + ($seconds // 10);
+	my $end = time + ($seconds // 60);
 	while (!$condition->()) { return 0 if time > $end; sleep 0.03 }
 	return 1;
 }

@@ -53,12 +53,13 @@ sub json_decode { return $json_bytes->decode($_[0]); }
 # Connections of `sql`, by server, database and user, while these are kept.
 our $kept;
 
-# Calls the sub until it returns true; returns that, or undef after the timeout.  What it
-# asks with `sql` goes over one connection: a new one each time would keep a processor busy.
+# Calls the sub until it returns true; returns that, or undef after a minute, or the timeout of a
+# test that needs longer.  What it asks with `sql` goes over one connection: a new one each time
+# would keep a processor busy.
 sub wait_until
 {
 	my ($condition, $timeout) = @_;
-	my $end = time + ($timeout // 30);
+	my $end = time + ($timeout // 60);
 	local $kept = $kept // {};
 
 	while (1)
@@ -92,7 +93,7 @@ sub kill_process
 {
 	my @pids = @_;
 	kill 'KILL', @pids;
-	wait_until(sub { !grep { kill 0, $_ } @pids }, 30) or die "@pids cannot be killed\n";
+	wait_until(sub { !grep { kill 0, $_ } @pids }) or die "@pids cannot be killed\n";
 	return;
 }
 
@@ -185,7 +186,7 @@ sub crash
 	# that nobody has reaped hold nothing.  But until the postmaster is reaped, its
 	# number is taken for a running one.
 	my $outlive = sub { return grep { `ps -o stat= -p $_` =~ /^[^Z]/ } @children };
-	wait_until(sub { !(kill 0, $postmaster) && !$outlive->() }, 60)
+	wait_until(sub { !(kill 0, $postmaster) && !$outlive->() })
 	  or die "alive after the postmaster:\n" . join '',
 	  map { `ps -o pid=,stat=,wchan=,args= -p $_` } $postmaster, $outlive->();
 	return;
@@ -200,7 +201,7 @@ sub set
 	$value =~ s/'/''/g;
 	$self->sql("ALTER SYSTEM SET $name = '$value'");
 	$self->reload;
-	wait_until(sub { $self->sql("SELECT current_setting('$name')") eq $value }, 10);
+	wait_until(sub { $self->sql("SELECT current_setting('$name')") eq $value });
 	return;
 }
 
@@ -220,7 +221,7 @@ sub wait_ready
 		$self->sql('SELECT true');
 		$answer = $self->http(GET => '/readyz', timeout => 5);
 		$answer->{status} == 200;
-	}, $timeout // 30);
+	}, $timeout);
 	die 'logsvc did not become ready: ',
 	  $answer ? "$answer->{status} $answer->{content}" : 'no session', "\n";
 }
@@ -498,7 +499,7 @@ sub wait_held
 {
 	my ($self, $point, $timeout) = @_;
 	$self->_stop_points;
-	return wait_until(sub { $self->sql("SELECT stop_point.held('$point')") }, $timeout // 30)
+	return wait_until(sub { $self->sql("SELECT stop_point.held('$point')") }, $timeout)
 	  || die "no process reached stop point $point\n";
 }
 

@@ -306,7 +306,7 @@ $t->sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_t
 	. q{'logsvc executor'});
 ok(wait_until(sub
 	{ $t->sql(qq{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor'
-	AND usename = 'logsvc_reader' AND pid NOT IN ($pids)}) == split /,/, $pids }, 30), 'new executors without CONNECT for PUBLIC');
+	AND usename = 'logsvc_reader' AND pid NOT IN ($pids)}) == split /,/, $pids }), 'new executors without CONNECT for PUBLIC');
 is($t->http(GET => '/api/v1/roles', token => $org->{token})->{status}, 200, 'which answer');
 $t->sql('GRANT CONNECT, TEMP ON DATABASE postgres TO PUBLIC');
 

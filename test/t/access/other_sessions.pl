@@ -48,7 +48,7 @@ sub wait_blocked
 {
 	return wait_until(sub {
 		$t->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") > 0;
-	}, 10) // die "nobody waits\n";
+	}) // die "nobody waits\n";
 }
 
 my ($one, $two) = (session(), session());

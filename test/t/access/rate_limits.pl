@@ -87,7 +87,7 @@ sub set_limits
 	return;
 }
 set_limits('generous');
-ok(wait_until(sub { $r = get_search($org); $r->{status} == 200 }, 20), 'more searches') or diag explain $r;
+ok(wait_until(sub { $r = get_search($org); $r->{status} == 200 }), 'more searches') or diag explain $r;
 my $left;
 ($_, $left) = rate_of($r, 'more searches');
 is($_, 600, '600 a minute');
@@ -112,7 +112,7 @@ $t->sql("DELETE FROM logsvc_internal.rate_limit WHERE class = 'search'; INSERT I
 	. "logsvc_internal.rate_limit (class, per_minute, scope, timed, overdraft, customized) "
 	. "VALUES ('search', 10, 'organization', true, 5, false)");
 set_limits('specification');
-ok(wait_until(sub { $r = get_search($org); $r->{status} == 429 }, 20), 'and back');
+ok(wait_until(sub { $r = get_search($org); $r->{status} == 429 }), 'and back');
 
 $r = $t->http(GET => '/api/v1/logs', token => $org->{read_key});
 is($r->{status}, 200, 'queries of logs have a limit of their own');
@@ -203,7 +203,7 @@ isnt($r->{status}, 429, 'another user');
 
 my $limit = 200;
 set_rate('ingest', $limit + 3);    # 3 were counted above
-wait_until(sub { $t->workers('acceptor') == 3 }, 10);
+wait_until(sub { $t->workers('acceptor') == 3 });
 my (@rounds, %status);
 my $since = time;
 foreach my $round (1 .. 6)
@@ -213,7 +213,7 @@ foreach my $round (1 .. 6)
 			token => $org->{ingest_key}, json => $_ % 2 ? $event : [$event]) } 1 .. 64;
 	foreach my $request (@requests)
 	{
-		my $answer = end_request($request, 30);
+		my $answer = end_request($request);
 		$status{ $answer->{status} }++;
 		push @rounds, $answer->{headers}{'x-ratelimit-remaining'} // -1
 		  if $answer->{status} == 202;
@@ -225,7 +225,7 @@ is_deeply(\%status, { 202 => $limit, 429 => 6 * 64 - $limit }, 'exactly the limi
 is_deeply([ sort { $a <=> $b } @rounds ], [ 0 .. $limit - 1 ], 'each was told another remainder');
 is($t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => $event)->{status}, 202,
 	'another organization sends on');
-wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20);
+wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 });
 # 1 event, a batch of 2, an OTLP record, and those.
 is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = 'main'"
 	  . " AND organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = "
@@ -300,7 +300,7 @@ sub slow_request
 	$t->wait_held('execute_request');
 	sleep 2;    # the time that it takes
 	$t->let_go('execute_request');
-	return end_request($request, 30)->{status};
+	return end_request($request)->{status};
 }
 sub slow_search { return slow_request($_[0], '/api/v1/search?q=x'); }
 is(slow_request($org->{read_key}), 200, 'a request that takes longer than there is time');
@@ -340,7 +340,7 @@ is($t->http(GET => '/api/v1/search/fields', token => $org->{read_key})->{status}
 
 # An open tail waits while there is no time, and then shows what came in meanwhile.
 my $tail = begin_request($t, GET => '/api/v1/logs/tail', token => $org->{read_key});
-sub tail_has { my ($re) = @_; return wait_until(sub { answered($tail); $tail->{data} =~ $re }, 20) }
+sub tail_has { my ($re) = @_; return wait_until(sub { answered($tail); $tail->{data} =~ $re }) }
 ok(tail_has(qr/retry: 2000/), 'a tail opens');
 set_rate('executor', 1);    # two were used above
 ok(tail_has(qr/: waiting for executor time/), 'an open tail says that it waits');

@@ -38,12 +38,12 @@ sub waits
 	my $pid = holds($role, $first);
 	$open{$pid}->query_until(qr/begun/, "\\echo begun\n$statement;\n");
 	my $event = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = $pid";
-	wait_until(sub { $t->sql($event) eq 'Lock' }, 20) or die "$statement does not wait";
+	wait_until(sub { $t->sql($event) eq 'Lock' }) or die "$statement does not wait";
 	return $pid;
 }
 
 sub lives { return $t->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $_[0]"); }
-sub is_ended { my ($pid, $name) = @_; return ok(wait_until(sub { !lives($pid) }, 20), $name); }
+sub is_ended { my ($pid, $name) = @_; return ok(wait_until(sub { !lives($pid) }), $name); }
 sub answer { my ($r) = @_; return "$r->{status} " . ($r->{json}{code} // ''); }
 
 # Some of them wait, and would not read that they should quit.
@@ -60,7 +60,7 @@ sub begin_as_owner
 	return begin_request($t, $method => "/api/v1$path",
 		headers => { $t->session_headers($owner, 'acme') }, defined $json ? (json => $json) : ());
 }
-sub as_owner { return end_request(begin_as_owner(@_), 60); }
+sub as_owner { return end_request(begin_as_owner(@_)); }
 sub works { return $t->http(GET => '/api/v1/indexes', token => $_[0])->{status}; }
 
 # Another user of the organization: { email, id, token, token_id }.
@@ -94,7 +94,7 @@ my @pids = (holds('app', $use, $revoke), map { waits('app', $use, $revoke) } 1 .
 my $bobs = $t->session($bob->{email});
 my $request = begin_request($t, DELETE => "/api/v1/tokens/$bob->{token_id}",
 	headers => { $t->session_headers($bobs, 'acme') });
-is(answer(end_request($request, 60)), '204 ',
+is(answer(end_request($request)), '204 ',
 	'a token that six sessions want can be revoked by its user');
 is(works($bob->{token}), 401, '... it is dead');
 is_ended($_, '... and the session') foreach $pids[0], $pids[1];
@@ -122,7 +122,7 @@ $t->http(POST => '/api/v1/auth/forgot-password', json => { email => $cid->{email
 my $link;
 my $mail = "SELECT link FROM logsvc_internal.outbox"
 	. " WHERE recipient = '$cid->{email}' AND template = 'reset_password'";
-wait_until(sub { $link = $t->sql($mail) }, 20);
+wait_until(sub { $link = $t->sql($mail) });
 my ($secret) = $link =~ /#t=(\w+)/;
 my $r = end_request(begin_request($t, POST => '/api/v1/auth/reset-password',
 	json => { token => $secret, password => 'A-first-word-for-1-day',
@@ -160,11 +160,11 @@ $key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'x', 'full-access')");
 $pid = take_head('app');
 my $between = begin_as_owner(POST => '/invitations', { email => 'x@example.org',
 	role => 'viewer' });
-ok(wait_until(sub { waiting() == 1 }, 20), 'an invitation waits for the chain of the audit log');
+ok(wait_until(sub { waiting() == 1 }), 'an invitation waits for the chain of the audit log');
 ok(!answered($between, 1), '... for as long as the session likes');
 ok(lives($pid), '... which goes on');
 is(answer(as_owner(DELETE => "/api-keys/$key->{id}")), '204 ', 'a key is revoked');
-is(answer(end_request($between, 60)), '201 ', '... and the invitation is made');
+is(answer(end_request($between)), '201 ', '... and the invitation is made');
 is_ended($pid, '... as the session is ended');
 
 is(($t->sql_error("SELECT logsvc.use_token('$dan->{token}'); BEGIN; SET CONSTRAINTS ALL IMMEDIATE;"
@@ -192,12 +192,12 @@ $pid = holds('app', "SELECT logsvc.use_token('$key->{key}')",
 kill 'STOP', $first;
 $request = begin_as_owner(DELETE => "/api-keys/$key->{id}");
 ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = }
-	. q{'logsvc executor' AND wait_event_type = 'Lock'}) == 1 }, 20), 'a request waits for the watcher');
+	. q{'logsvc executor' AND wait_event_type = 'Lock'}) == 1 }), 'a request waits for the watcher');
 kill 'TERM', $first;
 kill 'CONT', $first;
-is(answer(end_request($request, 60)), '204 ', '... which is started again, and sees to it');
+is(answer(end_request($request)), '204 ', '... which is started again, and sees to it');
 is_ended($pid, '... as ever');
-ok(wait_until(sub { my $now = $t->sql($watcher); $now ne '' && $now ne $first }, 20),
+ok(wait_until(sub { my $now = $t->sql($watcher); $now ne '' && $now ne $first }),
 	'... it is another process');
 close_all();
 

@@ -436,7 +436,7 @@ foreach my $pair (@pairs, (undef) x 16)
 	my $done = shift @sent or last;
 	my ($r, $p) = @$done{qw(route principal)};
 	my $want = expected($r, $p);
-	my $answer = end_request($done->{request}, 60);
+	my $answer = end_request($done->{request});
 	my ($got, $code) = ($answer->{status}, ref $answer->{json} eq 'HASH'
 		? $answer->{json}{code} // '' : '');
 	# Others' protocols say the code in their message.

@@ -41,7 +41,7 @@ is(as_app('SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS 
 	'and it fills the lock table');
 # Its session still has the locks while it ends, after psql is gone: until then others fail too.
 ok(wait_until(sub { ($t->sql_error("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"))[0]
-	eq '0' }, 30), 'until its session is gone');
+	eq '0' }), 'until its session is gone');
 $t->sql('DROP OWNED BY app; DROP ROLE app');
 
 $t->sql($rights);

@@ -55,7 +55,7 @@ sub evaluate
 	my ($id) = @_;
 	my $before = ticks($id);
 	due($id);
-	wait_until(sub { ticks($id) ne $before }, 30) or die 'not evaluated';
+	wait_until(sub { ticks($id) ne $before }) or die 'not evaluated';
 	return ask(GET => "$rules/$id")->{state};
 }
 
@@ -76,7 +76,7 @@ sub over { return { condition => { kind => 'count', op => '>', threshold => $_[0
 send_events($org->{ingest_key}, map { { event => "payment refused $_", level => 'error', service => $_ % 2 ? 'web' : 'api' } } 1 .. 8);
 send_events($other->{ingest_key}, map { { event => "payment refused $_", level => 'error' } } 1 .. 20);
 my $count = rule(query => 'level=error', %{ over(7) }, %hook, schedule => { everySeconds => 10, lookback => '1d' });
-ok(wait_until(sub { ask(GET => "$rules/$count")->{state} eq 'firing' }, 30), 'it fires by itself')
+ok(wait_until(sub { ask(GET => "$rules/$count")->{state} eq 'firing' }), 'it fires by itself')
   or BAIL_OUT('nothing will fire');
 my ($alert) = alerts($count);
 is_deeply([ @{$alert}{qw(value threshold status groupKey)} ], [ 8, 7, 'firing', {} ],
@@ -308,7 +308,7 @@ $t->sql("UPDATE logsvc_internal.alert_rule_state SET next_due = last_tick - inte
 	WHERE logsvc_internal.public_id('rule_', rule_id) = '$absent'");
 my $missed = ask(GET => "$rules/$absent")->{missed};
 $t->sql('SELECT logsvc_internal.wake_alert_workers()');
-ok(wait_until(sub { ask(GET => "$rules/$absent")->{missed} >= $missed + 10 }, 30),
+ok(wait_until(sub { ask(GET => "$rules/$absent")->{missed} >= $missed + 10 }),
 	'ticks that were missed are counted');
 cmp_ok(ask(GET => "$rules/$absent")->{missed}, '<=', $missed + 11, 'and not made up for');
 
@@ -324,7 +324,7 @@ foreach my $point (qw(alert_taken alert_searched alert_applied alert_before_comm
 	my $pid = $t->wait_held($point);
 	kill_process($pid);
 	$t->wait_ready;
-	ok(wait_until(sub { deliveries($killed) ne '' }, 60), "killed at $point: the tick is done");
+	ok(wait_until(sub { deliveries($killed) ne '' }), "killed at $point: the tick is done");
 	is(alerts($killed), 2, 'two alerts');
 	is(deliveries($killed), 'alert.firing alert.firing', 'each told once');
 }
@@ -367,10 +367,10 @@ like(deliveries($deadly), qr/^(?:alert\.error ){2}alert\.(?:recovered alert\.fir
 # ---- two workers ----
 
 $t->set('logsvc.alert_workers', 2);
-wait_until(sub { $t->workers('^logsvc alerter$') == 2 }, 30) or die 'two workers';
+wait_until(sub { $t->workers('^logsvc alerter$') == 2 }) or die 'two workers';
 my @many = map { rule(query => "level=error $_ OR payment", %{ over(1) }, %hook) } 1 .. 20;
 due(@many);
-ok(wait_until(sub { !grep { deliveries($_) eq '' } @many }, 60), 'twenty rules of two workers');
+ok(wait_until(sub { !grep { deliveries($_) eq '' } @many }), 'twenty rules of two workers');
 is(join(' ', map { deliveries($_) } @many), join(' ', ('alert.firing') x 20), 'each tick once');
 $t->stop_at('alert_before_commit');
 due($many[0]);
@@ -389,7 +389,7 @@ ok(wait_until(sub {
 		my $start = used($free);
 		sleep 1;
 		return used($free) - $start <= 10;
-	}, 20), 'a worker does not ask all the time for the rule that another one evaluates');
+	}), 'a worker does not ask all the time for the rule that another one evaluates');
 ask(PATCH => "$rules/$many[0]", json => { severity => 'info' });
 is(ask(GET => "$rules/$many[0]")->{severity}, 'info', 'a rule that is being evaluated can be changed');
 $t->let_go('alert_before_commit');
@@ -416,7 +416,7 @@ my $quick = others_rule($third, 'quickly');
 # All of them at the same moment.
 $t->sql('UPDATE logsvc_internal.alert_rule_state SET evaluated_at = NULL');
 due(@slow, $quick);
-ok(wait_until(sub { !grep { ticks($_) eq '' } @slow, $quick }, 60), 'twelve slow ones and one that is not');
+ok(wait_until(sub { !grep { ticks($_) eq '' } @slow, $quick }), 'twelve slow ones and one that is not');
 my $these = join ',', map { "'$_'" } @slow, $quick;
 my @order = split / /, $t->sql("SELECT string_agg(o.slug, ' ' ORDER BY s.evaluated_at) FROM logsvc_internal.alert_rule_state s "
 	. "JOIN logsvc_internal.organization o ON o.id = s.organization_id WHERE logsvc_internal.public_id('rule_', s.rule_id) IN ($these)");
@@ -437,15 +437,15 @@ send_events($other->{ingest_key}, { event => 'x' });
 my $theirs = $t->http(POST => $rules, token => $other->{token}, json => { name => 'x', query => '*', %{ over(0) },
 	schedule => { everySeconds => 3600, lookback => '1d' } })->{json}{data}{id};
 due($theirs);
-ok(wait_until(sub { $t->http(GET => "$rules/$theirs", token => $other->{token})->{json}{data}{state} eq 'firing' }, 30),
+ok(wait_until(sub { $t->http(GET => "$rules/$theirs", token => $other->{token})->{json}{data}{state} eq 'firing' }),
 	'rules of others are evaluated');
 is(ticks($many[5]), $before, 'while rows are locked');
 $session->query_safe('COMMIT');
 $session->quit;
-ok(wait_until(sub { ticks($many[5]) ne $before }, 30), 'and then that rule');
+ok(wait_until(sub { ticks($many[5]) ne $before }), 'and then that rule');
 
 $t->set('logsvc.alert_workers', 0);
-ok(wait_until(sub { $t->workers('^logsvc alerter$') == 0 }, 30), 'no worker');
+ok(wait_until(sub { $t->workers('^logsvc alerter$') == 0 }), 'no worker');
 is($t->http(GET => '/readyz')->{status}, 200, 'is ready all the same');
 
 $t->stop;

@@ -134,11 +134,11 @@ my $lock = "SELECT logsvc_internal.lock_organization((SELECT id FROM logsvc_inte
 $holder->query_safe("BEGIN; $lock");
 ask(PATCH => "$rules/$good->{id}", '409 RULE_TESTS_FAILING', 'tests wait for no lock', json => { query => 'level=fatal' });
 my $waiting = begin_request($t, PATCH => "$rules/$good->{id}", token => $org->{token}, json => { description => 'mine' });
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type LIKE 'logsvc executor%'") > 0 }, 30),
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type LIKE 'logsvc executor%'") > 0 }),
 	'a change whose tests passed waits for one');
 $holder->query_safe("UPDATE logsvc_internal.resource SET version = version + 1, content = content || '{\"query\": \"level=fatal\"}' "
 	. "WHERE logsvc_internal.public_id('rule_', id) = '$good->{id}'; COMMIT");
-$answer = end_request($waiting, 60);
+$answer = end_request($waiting);
 is("$answer->{status} $answer->{json}{code}", '412 VERSION_CONFLICT', 'and is refused: the rule is another one now');
 $holder->quit;
 $t->set('logsvc.lock_timeout', '1s');
@@ -160,9 +160,9 @@ sub try_to_enable
 }
 is(try_to_enable()->{status}, 409, 'tests that fail');
 $t->sql(sprintf $limit, 1);
-ok(wait_until(sub { try_to_enable()->{status} == 429 }, 60), 'use the time of the organization up');
+ok(wait_until(sub { try_to_enable()->{status} == 429 }), 'use the time of the organization up');
 $t->sql(sprintf $limit, 1000);
-ok(wait_until(sub { try_to_enable()->{status} == 409 }, 60), 'until it has more');
+ok(wait_until(sub { try_to_enable()->{status} == 409 }), 'until it has more');
 
 # ---- backtest ----
 

@@ -189,7 +189,7 @@ sub mailed
 	return wait_until(sub {
 		$t->sql("SELECT substring(link FROM '#t=(\\w+)') FROM logsvc_internal.outbox WHERE "
 			. "recipient = '$email' AND template = '$template' ORDER BY id DESC LIMIT 1")
-	}, 20);
+	});
 }
 
 sub cookie_of

@@ -171,12 +171,12 @@ sub lacks
 	my $said = '';
 	wait_until(sub { my $before = $said; $r = $t->http(POST => '/api/v1/evaluations/run-adhoc',
 		%evaluation); $said = $r->{json}{details}[0]{message} // '-'; $said eq $before
-		&& $said ne '-' }, 20);
+		&& $said ne '-' });
 	return $said;
 }
 is(lacks(''), 'logsvc.model_region is not set', 'an evaluation without logsvc.model_region');
 is($r->{json}{code}, 'AI_PROVIDER_NOT_EU', 'as before');
-ok(wait_until(sub { lacks('moon') =~ /^logsvc.model_region names no region/ }, 20),
+ok(wait_until(sub { lacks('moon') =~ /^logsvc.model_region names no region/ }),
 	'with one that is not in the European Union');
 $t->sql($_) foreach "ALTER SYSTEM SET logsvc.model_region = 'eu'",
 	"ALTER SYSTEM SET logsvc.model_provider = 'openai'";
@@ -187,6 +187,6 @@ ok(wait_until(sub
 		json => { rows => ['x'], criteria => 'c',
 			expectedItems => [ { id => 'a', description => 'x' } ] });
 	return ($r->{json}{details}[0]{message} // '') eq 'logsvc.model_endpoint is not set';
-}, 20), 'an evaluation without logsvc.model_endpoint says so') or diag said($r);
+}), 'an evaluation without logsvc.model_endpoint says so') or diag said($r);
 
 done_testing();

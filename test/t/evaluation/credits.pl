@@ -67,7 +67,7 @@ my @calls = map { begin_request($t, POST => '/api/v1/evaluations/run-adhoc',
 my $callers = IPC::Run::start([ 'pgbench', '-n', '-c', 50, '-j', 2, '-t', 1, '-f', "$dir/run.sql",
 	'-h', $t->node->host, '-p', $t->node->port, 'postgres' ], '<', \undef, '>&', \$output);
 my %answers;
-$answers{ end_request($_, 60)->{status} }++ foreach @calls;
+$answers{ end_request($_)->{status} }++ foreach @calls;
 $callers->finish;
 is(join(' ', sort keys %answers), $answers{200} ? '200 429' : '429',
 	'each call over HTTP is answered, or refused with 429');
@@ -121,7 +121,7 @@ $open->quit;
 $double->mode('slow');
 (undef, $state) = $t->sql_error("$act; SET statement_timeout = '500ms'; SELECT $call");
 is($state, '57014', 'a call that is cancelled');
-ok(wait_until(sub { reserved() == 0 }, 10), 'gives its reservation back');
+ok(wait_until(sub { reserved() == 0 }), 'gives its reservation back');
 is(spent(), '6 12600000', 'and costs nothing');
 $double->mode('');
 
@@ -135,7 +135,7 @@ my $sql = IPC::Run::start([ 'psql', '-X', '-q', '-c', $act, '-c', "SELECT $call"
 ok(!answered($waiting, 0.5), 'while credits are locked, calls wait');
 $open->query_safe('COMMIT');
 $open->quit;
-is(end_request($waiting, 20)->{status}, 200, 'then go on, over HTTP');
+is(end_request($waiting)->{status}, 200, 'then go on, over HTTP');
 ok($sql->finish, 'and in SQL') or diag $out;
 is(spent(), '9 15800000', 'and are debited');
 
@@ -151,10 +151,10 @@ my $began = time;
 is($t->http(POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
 	json => { %request, preview => JSON::PP::true })->{status}, 200,
 	'a preview of another organization') foreach 1 .. 10;
-cmp_ok(time - $began, '<', 5, 'while 100 calls of two others wait for their credits');
+cmp_ok(time - $began, '<', 30, 'while 100 calls of two others wait for their credits');
 $open->query_safe('COMMIT');
 $open->quit;
-is(join(' ', grep { $_ != 200 } map { end_request($_, 30)->{status} } @waiting), '',
+is(join(' ', grep { $_ != 200 } map { end_request($_)->{status} } @waiting), '',
 	'which are answered then');
 $t->set('logsvc.model_provider', 'builtin');
 
@@ -167,8 +167,7 @@ $t->sql("INSERT INTO logsvc_internal.ai_credit_reservation (organization_id, mon
 my ($scheduler) = $t->workers('^logsvc scheduler$');
 $t->sql("UPDATE logsvc_internal.scheduled_task SET next_run_at = '-infinity'");
 kill 'TERM', $scheduler;
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.ai_credit_reservation') == 0 },
-	15),
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.ai_credit_reservation') == 0 }),
 	'a reservation that nobody settles lapses');
 my $position = $t->log_position;
 $t->sql("INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES "
@@ -176,7 +175,7 @@ $t->sql("INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES "
 ($scheduler) = $t->workers('^logsvc scheduler$');
 kill 'TERM', $scheduler;
 ok(wait_until(sub { $t->log_text($position)
-	=~ /LOG:  logsvc task no_such_task failed with SQLSTATE 42883/ }, 15),
+	=~ /LOG:  logsvc task no_such_task failed with SQLSTATE 42883/ }),
 		'a task that fails is in the log');
 is($t->sql("SELECT count(*) FROM logsvc_internal.scheduled_task WHERE failures > 0"), 1,
 	'the others have run');

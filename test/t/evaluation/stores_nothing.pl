@@ -66,7 +66,7 @@ sub tables_text
 # An event for the searches: its text may be in the store, nothing else of them anywhere.
 is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
 	json => { event => 'a wombat slept', source => 'zoo' })->{status}, 202, 'an event');
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 15),
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }),
 	'is written');
 $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'source=zoo' });
 
@@ -137,11 +137,11 @@ is(note_status(run({ %rows, citations => $true }))->{status}, 502, 'what it inve
 $double->mode('hang');
 $double->forget;
 my $gone = begin_request($t, POST => $path, token => $org->{token}, json => \%rows);
-ok(wait_until(sub { $double->open > 0 }, 15), 'a call is in flight');
+ok(wait_until(sub { $double->open > 0 }), 'a call is in flight');
 unlike($t->sql("SELECT string_agg(coalesce(query, ''), ' ') FROM pg_stat_activity WHERE pid <> "
 	. "pg_backend_pid()"), $marks, 'pg_stat_activity meanwhile');
 close $gone->{socket};
-ok(wait_until(sub { $double->gone == 1 }, 15), 'a client that hangs up ends it');
+ok(wait_until(sub { $double->gone == 1 }), 'a client that hangs up ends it');
 $t->set('logsvc.model_provider', 'builtin');
 $double->mode('');
 
@@ -155,7 +155,7 @@ foreach my $case ([ evaluate_request => \%rows ], [ execute_request => \%query ]
 	unlike($t->sql('SELECT string_agg(x::text, chr(10)) FROM pg_stat_activity x WHERE pid <> '
 		. 'pg_backend_pid()'), $marks, "pg_stat_activity at $point");
 	kill 'TERM', $pid;
-	is(note_status(end_request($held, 20))->{status}, 503, "a worker ended at $point");
+	is(note_status(end_request($held))->{status}, 503, "a worker ended at $point");
 	$t->let_go($point);
 	$t->wait_ready;
 }

@@ -107,7 +107,7 @@ $h = start_listening(connection_limit => 100, idle_timeout => 60000);
 my @held = map { my $c = sender('tcp', '127.0.0.2'); syswrite($c, '<1>unfinished'); $c } 1 .. 150;
 is_served($h, 'unfinished messages on all connections');
 syswrite(sender('tcp', '127.0.0.3'), "<1>other\n");
-is(wait_for(sub { ask($h, 'lines=1')->{peer} eq '127.0.0.3' }, 10), 1,
+is(wait_for(sub { ask($h, 'lines=1')->{peer} eq '127.0.0.3' }), 1,
 	'a sender with another address has a place');
 is((request($h, post('/api/v1/logs', '{"event":"x"}', 'Authorization: good')))[0]{status}, 202,
 	'and so has HTTP');
@@ -136,22 +136,22 @@ cmp_ok($n, '<', 400_000, "after $n messages the sender has to wait");
 is_served($h, 'a listener that is full');
 is(ask($h, 'lines=1')->{messages}, 0, 'nothing was taken');
 ok(wait_for(sub { ask($h, 'lines=1')->{log}
-	=~ /^listener tcp:\S+: messages wait, because they are refused: 503/ }, 10), 'the log says so');
+	=~ /^listener tcp:\S+: messages wait, because they are refused: 503/ }), 'the log says so');
 my $udp = sender('udp');
 my $datagrams = 0;
 # The kernel may drop some too.
 ok(wait_for(sub { syswrite($udp, '<1>datagram ' . $datagrams++) foreach 1 .. 300;
-	ask($h, 'lines=1')->{log} =~ /^listener udp:\S+: \d+ messages were dropped/ }, 30),
+	ask($h, 'lines=1')->{log} =~ /^listener udp:\S+: \d+ messages were dropped/ }),
 	'datagrams that there is no room for are dropped, and the log counts them');
 is_served($h, 'datagrams');
 ask($h, 'lines_status=200');
-ok(wait_for(sub { ask($h, 'lines=1')->{messages} >= $n }, 30), 'then it goes on');
+ok(wait_for(sub { ask($h, 'lines=1')->{messages} >= $n }), 'then it goes on');
 $s->blocking(1);
 syswrite($s, substr($text, $at) . "<13>the end\n") if $at < length $text;
 syswrite($s, "<13>the end\n") if $at == length $text;
 close $s;
 # A datagram that was kept may come after it.
-ok(wait_for(sub { ask($h, 'lines=1')->{ends} == 1 }, 30), 'to the last message');
+ok(wait_for(sub { ask($h, 'lines=1')->{ends} == 1 }), 'to the last message');
 $got = ask($h, 'lines=1');
 cmp_ok($got->{messages}, '>=', $n + 1, 'and nothing that came over TCP is lost');
 cmp_ok($got->{messages}, '<', $n + 2 + $datagrams, 'of the datagrams some are');
@@ -164,12 +164,12 @@ ok(wait_for(sub {
 		$n = ask($h, 'lines=1')->{requests};
 		sleep 1.5;    # longer than that
 		ask($h, 'lines=1')->{requests} == $n;
-	}, 30), 'all datagrams are handed over');
+	}), 'all datagrams are handed over');
 # A request that can never be taken is given up, and what comes after it is not held up.
 $n = ask($h, 'lines_status=413&lines=1')->{requests};
 my $last = sender('tcp');
 syswrite($last, "<1>never\n");
-ok(wait_for(sub { ask($h, 'lines=1')->{requests} > $n }, 10), 'a request is refused for good');
+ok(wait_for(sub { ask($h, 'lines=1')->{requests} > $n }), 'a request is refused for good');
 my $before = ask($h, 'lines_status=200&lines=1')->{messages};
 syswrite($last, "<1>after it\n");
 is(has($h, $before + 1, 'what comes after it is taken')->{text}, '<1>after it', 'and nothing else');
@@ -189,7 +189,7 @@ my $first = start_listening();
 my $second = start_host(later => 1, listeners => "tcp:127.0.0.1:$port{tcp}=acme");
 is_served($second, 'a port that is taken');
 stop_host($first);
-ok(wait_for(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port{tcp}) }, 10),
+ok(wait_for(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port{tcp}) }),
 	'it is bound when it is free');
 stop_host($second);
 
@@ -211,7 +211,7 @@ my $good = IO::Socket::SSL->new(PeerAddr => '127.0.0.1', PeerPort => $tls,
 print $good "8 <1>first<2>second\n";
 $good->flush;
 my $curl = "curl -sS -m 10 --cacert $dir/cert.pem https://localhost:$h->{port}/api/v1/search?lines=1";
-ok(wait_for(sub { `$curl` =~ /"messages":2/ }, 10), 'with TLS messages come');
+ok(wait_for(sub { `$curl` =~ /"messages":2/ }), 'with TLS messages come');
 stop_host($h);
 
 done_testing;

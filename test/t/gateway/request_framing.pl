@@ -110,7 +110,7 @@ sub send_as
 	else
 	{
 		syswrite($s, $before);
-		my ($got) = read_responses($s, 1, 5);
+		my ($got) = read_responses($s, 1);
 		$got->[0]{status} == 202 or die 'no answer';
 		if ($position eq 'second') { syswrite($s, $request) }
 		else
@@ -149,7 +149,7 @@ foreach my $how ('plain', 'TLS')
 		{
 			my ($name, $request) = @$_;
 			my $s = send_as($how, $position, $request . $hidden);
-			my ($got, $eof) = read_responses($s, 0, 3);
+			my ($got, $eof) = read_responses($s, 0);
 			my @status = map { $_->{status} } @$got;
 			shift @status if $skip;
 			is("@status", '400', "$how, $position: $name is refused")

@@ -13,7 +13,7 @@ use Time::HiRes qw(time);
 my $ORGS = 36;
 my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '50ms'", 'logsvc.acceptors = 1',
 	'logsvc.writers = 1', 'logsvc.compactors = 0',
-	"logsvc.queue_wait = '4s'");
+	"logsvc.queue_wait = '10s'");
 my @orgs = map { $t->organization("org$_") } 1 .. $ORGS;
 my ($pid) = $t->workers('^logsvc acceptor$');
 
@@ -23,7 +23,7 @@ sub memory
 	my $from = $t->log_position;
 	my $mb;
 	$t->sql("SELECT pg_log_backend_memory_contexts($pid)");
-	wait_until(sub { ($mb) = $t->log_text($from) =~ /Grand total: (\d+) bytes/; defined $mb }, 20);
+	wait_until(sub { ($mb) = $t->log_text($from) =~ /Grand total: (\d+) bytes/; defined $mb });
 	return $mb / 1024 / 1024;
 }
 
@@ -47,7 +47,7 @@ foreach my $big (0 .. $ORGS - 1)
 	is($t->http(GET => '/healthz')->{status}, 200, 'all have been sent');
 	$t->let_go('accept_before_commit');
 	my %status;
-	$status{ end_request($_, 60)->{status} }++ foreach @requests;
+	$status{ end_request($_)->{status} }++ foreach @requests;
 	is_deeply(\%status, { 202 => $ORGS + 1 }, "a group with a large batch of organization $big")
 		or diag explain \%status;
 }
@@ -59,7 +59,7 @@ cmp_ok($after - $before, '<', 100, 'what is kept is bounded');
 
 # Debug builds let 8 MB wait.
 $t->set('logsvc.queue_limit', 1000);
-ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 60), 'all is stored');
+ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }), 'all is stored');
 $t->stop_at('write_before_commit');
 is($t->http(POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
 	json => [ ('x') x 750 ])->{status}, 202, 'the share of an organization is full');
@@ -69,30 +69,29 @@ my @waiting = map { begin_request($t, POST => '/api/v1/logs/batch', token => $or
 	body => $three) } 1 .. 4;
 # Which of them come first is chance; two are answered long before the other two.
 my $early = sub { scalar grep { IO::Select->new($_->{socket})->can_read(0) } @waiting };
-wait_until(sub { $early->() == 2 }, 3);
-is($early->(), 2, 'beyond the limit of memory a request does not wait');
-foreach (@waiting) { my $r = end_request($_, 30); is("$r->{status} $r->{json}{code}",
+ok(wait_until(sub { $early->() == 2 }), 'beyond the limit of memory a request does not wait');
+foreach (@waiting) { my $r = end_request($_); is("$r->{status} $r->{json}{code}",
 	'429 QUEUE_FULL', 'refused'); }
-cmp_ok(time - $begin, '>=', 3.9, 'within it, it waits for logsvc.queue_wait');
+cmp_ok(time - $begin, '>=', 9.9, 'within it, it waits for logsvc.queue_wait');
 
 # What waits is taken as soon as there is room, in its order, and nobody else waits.
 my @late = map { begin_request($t, POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
 	json => [ ("late $_") x 300 ]) } 1, 2;
-is($t->http(POST => '/api/v1/logs', token => $orgs[1]{ingest_key}, json => { event => 'other' },
-	timeout => 3)->{status}, 202, 'another organization is answered meanwhile');
+is($t->http(POST => '/api/v1/logs', token => $orgs[1]{ingest_key}, json => { event => 'other' })
+	->{status}, 202, 'another organization is answered meanwhile');
 $t->let_go('write_before_commit');
-is(join(' ', map { end_request($_, 30)->{status} } @late), '202 202', 'with room there is no 429');
+is(join(' ', map { end_request($_)->{status} } @late), '202 202', 'with room there is no 429');
 
 # A wait of 0 is none.
 $t->set('logsvc.queue_wait', '0');
-ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 60), 'all is stored');
+ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }), 'all is stored');
 $t->stop_at('write_before_commit');
 is($t->http(POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
 	json => [ ('x') x 750 ])->{status}, 202, 'full again');
 $begin = time;
 is($t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key},
 	json => { event => 'no room' })->{status}, 429, 'refused');
-cmp_ok(time - $begin, '<', 1.5, '... at once');
+cmp_ok(time - $begin, '<', 8, '... at once');
 $t->let_go('write_before_commit');
 
 # ---- logsvc.batch_events ----
@@ -100,17 +99,24 @@ $t->let_go('write_before_commit');
 $t->set('logsvc.queue_limit', 100000);
 $t->set('logsvc.batch_events', 500);
 $t->set('logsvc.flush_interval', '5s');
-ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 60), 'all is stored');
+ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }), 'all is stored');
 my $last = $t->sql('SELECT coalesce(max(id), 0) FROM logsvc_internal.part');
-$begin = time;
-$t->http(POST => '/api/v1/logs/batch', token => $orgs[2]{ingest_key}, json => [ ('x') x 100 ])
-	foreach 1 .. 9;
-$t->http(POST => '/api/v1/logs/batch', token => $orgs[2]{ingest_key}, json => [ ('x') x 1200 ]);
-ok(wait_until(sub { $t->sql("SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE id > "
-	. "$last AND index_name = 'main'") == 2100 }, 20), 'stored');
+# A busy machine may delay one try.
+my $took;
+foreach my $try (1 .. 5)
+{
+	$begin = time;
+	$t->http(POST => '/api/v1/logs/batch', token => $orgs[2]{ingest_key}, json => [ ('x') x 100 ])
+		foreach 1 .. 9;
+	$t->http(POST => '/api/v1/logs/batch', token => $orgs[2]{ingest_key}, json => [ ('x') x 1200 ]);
+	ok(wait_until(sub { $t->sql("SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE id > "
+		. "$last AND index_name = 'main'") == 2100 * $try }), 'stored');
+	$took = time - $begin;
+	last if $took < 4.5;
+}
 cmp_ok($t->sql("SELECT max(rows) FROM logsvc_internal.part WHERE id > $last"), '<=', 500,
 	'no insert has more than logsvc.batch_events');
-cmp_ok(time - $begin, '<', 4.5, '... and 500 events do not wait for the flush interval');
+cmp_ok($took, '<', 4.5, '... and 500 events do not wait for the flush interval');
 
 $t->stop;
 done_testing;

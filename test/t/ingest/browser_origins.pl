@@ -44,7 +44,7 @@ sub share_with
 	my $shared = $origins ne '';
 	$t->set('logsvc.ingest_origins' => $origins);
 	ok(wait_until(sub { ((preflight('/api/v1/logs', $shop))[1] ne '204') == $shared
-		&& ((send_from($shop, token => $org->{full_key}))[0]{status} == 403) == $shared }, 20),
+		&& ((send_from($shop, token => $org->{full_key}))[0]{status} == 403) == $shared }),
 		"origins: $origins");
 	return;
 }

@@ -37,8 +37,8 @@ sub dead { my ($where) = @_; return $t->sql("SELECT coalesce(sum(rows), 0) FROM 
 
 sub all_stored
 {
-	my ($name, $timeout) = @_;
-	ok(wait_until(sub { queued() == 0 && depth() == 0 && stored() == $sent }, $timeout // 20),
+	my ($name) = @_;
+	ok(wait_until(sub { queued() == 0 && depth() == 0 && stored() == $sent }),
 		"$name: each event is stored once")
 	  or diag 'sent ' . $sent . ', stored ' . stored() . ', queued ' . queued()
 	  . ', depth ' . depth();
@@ -57,7 +57,7 @@ all_stored('before');
 	post_all('table away');
 	my @failed;
 	ok(wait_until(sub { @failed = $t->log_text($from) =~ /could not write events to its store/g;
-		@failed >= 2 }, 10),
+		@failed >= 2 }),
 		'writers fail');
 	is(queued(), 8 * 50, 'all wait in the queue');
 	$t->sql('ALTER TABLE logsvc_internal.away RENAME TO part');
@@ -92,7 +92,7 @@ SKIP:
 		}
 	}
 	ok(wait_until(sub { dead(q{status = 'dead' AND reason = 'store_unavailable' AND sqlstate = }
-		. q{'53100'}) > 0 && queued() == 0 }, 20),
+		. q{'53100'}) > 0 && queued() == 0 }),
 		'a full disk: events move to the dead letters')
 			or diag $t->sql('SELECT reason, sqlstate, count(*) FROM logsvc.dead_letters '
 				. 'GROUP BY 1, 2');
@@ -102,10 +102,10 @@ SKIP:
 	is("$r->{status} $r->{json}{code}", '503 STORE_UNAVAILABLE', 'new ones are refused');
 	like($t->log_text($from), qr/could not extend file/, 'the log says why');
 	unlink "$disk/letters/filler" or die;
-	all_stored('there is room again', 30);
+	all_stored('there is room again');
 	$t->set('logsvc.store_timeout', '5min');
 	ok(wait_until(sub { $t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key},
-		json => { event => 'x' })->{status} == 202 }, 5),
+		json => { event => 'x' })->{status} == 202 }),
 		'and events are accepted');
 	$sent++;
 	all_stored('afterwards');
@@ -118,7 +118,7 @@ SKIP:
 		CHECK (organization_id = '00000000-0000-0000-0000-000000000000' OR index_name = '_audit') NOT VALID});
 	post_all('refused');
 	ok(wait_until(sub { dead(q{status = 'dead' AND reason = 'rejected'}) == 8 * 50
-		&& depth() == 0 }, 20),
+		&& depth() == 0 }),
 		'what the store does not take are dead letters') or diag dead('true');
 	$t->sql(q{ALTER TABLE logsvc_internal.part DROP CONSTRAINT refused});
 

@@ -23,19 +23,19 @@ sub batch { my ($n) = @_; return $t->http(POST => '/api/v1/logs/batch', token =>
 
 # The first use of a key is written down, which is an event too: let it be over.
 $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => []);
-wait_until(sub { queued() == 0 }, 10);
+wait_until(sub { queued() == 0 });
 
 like(act("SELECT logsvc.log('one event')"), qr/^evt_[0-9A-Z]{26}$/m, 'log returns an id');
-ok(wait_until(sub { stored() == 1 }, 5), 'it is written, though nothing else happens');
+ok(wait_until(sub { stored() == 1 }), 'it is written, though nothing else happens');
 act('SELECT logsvc.ingest(' . list(100) . ')');
-ok(wait_until(sub { stored() == 101 }, 5), 'ingest of 100');
+ok(wait_until(sub { stored() == 101 }), 'ingest of 100');
 
 # Events are seen in the store a moment before the queue counts them as gone.
 sub settled
 {
 	my ($stored, $name) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	ok(wait_until(sub { queued() == 0 && stored() == $stored && depth() == 0 }, 20), $name)
+	ok(wait_until(sub { queued() == 0 && stored() == $stored && depth() == 0 }), $name)
 		or diag(queued() . ' queued, depth ' . depth() . ', stored ' . stored());
 	return;
 }
@@ -49,7 +49,7 @@ $session->query_safe('BEGIN; SELECT logsvc.ingest(' . list(600) . ')');
 is(queued(), 0, 'an open transaction: nobody sees its events');
 is(batch(3401), 429, 'but they count');
 is(batch(3400), 202, 'just they');
-ok(wait_until(sub { stored() == 3501 && depth() == 600 }, 20),
+ok(wait_until(sub { stored() == 3501 && depth() == 600 }),
 	'events of others are written meanwhile');
 $session->query_safe('ROLLBACK');
 is(batch(4000), 202, 'rolled back: its share is free');
@@ -62,7 +62,7 @@ $session->query_safe('SAVEPOINT a; SELECT logsvc.ingest(' . list(200)
 is(batch(3401), 429, '600 in subtransactions');
 $session->query_safe('ROLLBACK TO a');
 is(batch(3900), 202, '500 of them rolled back');
-ok(wait_until(sub { stored() == 11401 && depth() == 100 }, 20), 'written');
+ok(wait_until(sub { stored() == 11401 && depth() == 100 }), 'written');
 $session->query_safe('COMMIT');
 settled(11501, 'the 100 are committed and written');
 
@@ -95,7 +95,7 @@ $_->query_safe("SELECT logsvc.act_as('acme'); BEGIN; SELECT logsvc.ingest(" . li
 	foreach @sessions;
 is(fails("SELECT logsvc.log('x')"), 'LS602', 'beyond the limit: QUEUE_FULL');
 eval { $_->quit } foreach @sessions;
-ok(wait_until(sub { depth() == 0 }, 20), 'all of it is given back');
+ok(wait_until(sub { depth() == 0 }), 'all of it is given back');
 is(batch(4000), 202, 'and free');
 settled(24501, 'written');
 

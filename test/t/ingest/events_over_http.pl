@@ -32,7 +32,7 @@ sub stored
 
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
 
-sub wait_written { return wait_until(sub { queued() == 0 }, 20); }
+sub wait_written { return wait_until(sub { queued() == 0 }); }
 
 sub is_error
 {
@@ -305,7 +305,7 @@ is_error(try(token => $revoked->{key}), 401, 'API_KEY_REVOKED',
 my $expiring = key_of('acme', 'ingest-only', "'live'", "now() + interval '1 second'");
 is(try(token => $expiring->{key})->{status}, 202, 'a key before it expires');
 $sent++;
-ok(wait_until(sub { try(token => $expiring->{key})->{status} == 401 or do { $sent++; 0 } }, 5),
+ok(wait_until(sub { try(token => $expiring->{key})->{status} == 401 or do { $sent++; 0 } }),
 	'a key expires');
 is_error(try(token => $expiring->{key}), 401, 'API_KEY_EXPIRED', 'an expired key');
 
@@ -370,11 +370,11 @@ push @group, map {
 		json => $_ % 2 ? { event => "group $_" } : [ map { { event => $_ } } '', "group $_",
 			"group $_ too" ])
 } 1 .. 10;
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 1),
+ok(stays(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 1),
 	'requests wait while one commits');
 $t->let_go('accept_before_commit');
 @ids = map { $_->{json}{data}{id} // @{ $_->{json}{data}{ids} } } map
-	{ end_request($_, 10) } @group;
+	{ end_request($_) } @group;
 is(scalar(@ids), 16, 'all are accepted');
 ok(wait_written(), 'written');
 is($t->sql(q{SELECT string_agg(DISTINCT e.id, ' ') FROM logsvc_internal.part p, LATERAL part_events(p.header, p.body) e
@@ -477,7 +477,7 @@ cmp_ok(post($single, json => { event => 'x' })->{headers}{'retry-after'}, '>=', 
 	'Retry-After is no less than the time for which nothing has moved');
 $t->let_go('write_after_delete');
 ok(wait_written(), 'the writers go on');
-ok(wait_until(sub { post($batch, json => [ map { "again $_" } 1 .. 1000 ])->{status} == 202 }, 10),
+ok(wait_until(sub { post($batch, json => [ map { "again $_" } 1 .. 1000 ])->{status} == 202 }),
 	'then there is room for 1,000 again, and for exactly 1,000');
 ok(wait_written(), 'written');
 
@@ -489,7 +489,7 @@ my @held = map { begin_request($t, POST => $batch, token => $key,
 my $pid = $t->wait_held('accept_before_commit');
 $t->sql("SELECT pg_cancel_backend($pid)");
 $t->let_go('accept_before_commit');
-my @answers = map { end_request($_, 10) } @held;
+my @answers = map { end_request($_) } @held;
 my @failed = grep { $_->{status} == 503 } @answers;
 my @good = grep { $_->{status} == 202 } @answers;
 is(@failed + @good, 3, 'each request is answered');
@@ -498,7 +498,7 @@ is($failed[0]{json}{code}, 'QUEUE_UNAVAILABLE', 'QUEUE_UNAVAILABLE');
 ok($failed[0]{headers}{'retry-after'}, 'Retry-After');
 ok(wait_written(), 'written');
 is(stored('acme') - $before, 100 * @good, 'their events are not stored');
-ok(wait_until(sub { post($batch, json => [ map { "full $_" } 1 .. 1000 ])->{status} == 202 }, 10),
+ok(wait_until(sub { post($batch, json => [ map { "full $_" } 1 .. 1000 ])->{status} == 202 }),
 	'and their share of the depth is free');
 ok(wait_written(), 'written');
 unlike($t->log_text($position), qr/lost 1|full 1|over 1/, 'no event text in the server log');

@@ -38,11 +38,11 @@ push @requests, begin_request($t, POST => '/v1/logs', token => $orgs[0]{ingest_k
 push @requests, begin_request($t, POST => '/api/v1/logs', token => $orgs[0]{ingest_key},
 	json => { level => 'info' });
 ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth() - coalesce(sum(rows), 0) FROM '
-	. 'logsvc_internal.queue') == 1 }, 5), 'they wait');
+	. 'logsvc_internal.queue') == 1 }), 'they wait');
 # The gateway has handed all of them over when it answers this one.
 $t->http(GET => '/healthz');
 $t->let_go('accept_before_commit');
-my @answers = map { end_request($_, 10) } @requests;
+my @answers = map { end_request($_) } @requests;
 is(join(' ', map { $_->{status} } @answers[ 0 .. 30 ]), join(' ', (202) x 31), 'all are accepted');
 is($answers[31]{status}, 200, 'OTLP too');
 is($answers[32]{status}, 400, 'but not the one without an event');
@@ -53,7 +53,7 @@ is($t->sql(q{SELECT count(DISTINCT xmin::text) FROM logsvc_internal.queue WHERE 
 	'in two transactions');
 is($t->sql('SELECT logsvc_internal.queue_depth() - sum(rows) FROM logsvc_internal.queue'), 0,
 	'the depth counts their events') or diag entries();
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 15), 'written');
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }), 'written');
 is($t->sql(q{SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'main'}), 2,
 	'as one part for each organization');
 
@@ -84,7 +84,7 @@ foreach my $end (1, 0)
 		$t->sql("SELECT pg_terminate_backend($pid)");
 		foreach my $format (sort keys %held)
 		{
-			my $r = end_request($held{$format}, 10);
+			my $r = end_request($held{$format});
 			is($r->{status}, 503, "$format: the acceptor ends");
 			like($r->{headers}{'retry-after'} // '', qr/^\d+$/, "$format: Retry-After");
 		}
@@ -94,7 +94,7 @@ foreach my $end (1, 0)
 	$t->let_go('accept_before_commit');
 	$t->wait_ready;
 }
-ok(wait_until(sub { (entries() || 0) eq '1 5' }, 10),
+ok(wait_until(sub { (entries() || 0) eq '1 5' }),
 	'the events of clients that hung up are accepted') or diag entries();
 is($t->sql('SELECT logsvc_internal.queue_depth() - sum(rows) FROM logsvc_internal.queue'), 0,
 	'the depth counts those alone');

@@ -34,14 +34,14 @@ is($bad, 0, sprintf '%d events, %.1f GB, wait in the queue', $events,
 	$bodies * 39 * 15000 * 17 / 1e9);
 my $position = $t->log_position;
 $t->let_go('write_after_delete');
-ok(wait_until(sub { queued() == 0 }, 50), 'all are written');
+ok(wait_until(sub { queued() == 0 }), 'all are written');
 is(stored(), $events, 'each once');
 note 'parts: ', $t->sql('SELECT count(*) || \', largest \' || pg_size_pretty(max(raw_bytes)) FROM '
 	. 'logsvc_internal.part');
 unlike($t->log_text($position), qr/could not write/, 'at the first attempt');
 is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
 	json => { event => 'x' })->{status}, 202, 'and the next one');
-ok(wait_until(sub { stored() == $events + 1 }, 10), 'too');
+ok(wait_until(sub { stored() == $events + 1 }), 'too');
 
 $t->stop;
 done_testing;

@@ -65,7 +65,7 @@ is(post($org, 'a zq7x')->{status}, 202, 'a pipeline that works');
 my $from = $t->log_position;
 $t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{processors,0,pattern}', '\"zq7x(?<a\"') WHERE kind = 'pipeline'");
 my $r;
-ok(wait_until(sub { $r = post($org, 'b zq7x'); $r->{status} != 202 }, 20), 'a definition that is none');
+ok(wait_until(sub { $r = post($org, 'b zq7x'); $r->{status} != 202 }), 'a definition that is none');
 is_deeply([ map { my $r = post($org, 'b zq7x'); "$r->{status} $r->{json}{code}" } 1 .. 5 ], [ ('503 QUEUE_UNAVAILABLE') x 5 ],
 	'nothing is taken that was to be masked');
 is(($t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.log('b zq7x')"))[1] ne '', 1, 'in SQL neither');

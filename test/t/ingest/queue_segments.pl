@@ -46,7 +46,7 @@ sub all_once { my ($name) = @_; is(found(), "$sent $sent", "$name: each event is
 
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
 sub depth { return $t->sql('SELECT logsvc_internal.queue_depth()'); }
-sub drained { my ($name) = @_; ok(wait_until(sub { queued() == 0 && depth() == 0 }, 20),
+sub drained { my ($name) = @_; ok(wait_until(sub { queued() == 0 && depth() == 0 }),
 	"$name: the queue empties, its depth is 0"); return; }
 
 my $segments = q{FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = }
@@ -68,7 +68,7 @@ foreach (1 .. 5)
 	fill($full);
 	drained("turn $_");
 }
-ok(wait_until(sub { used() <= 1 }, 10), 'those that were filled are emptied') or diag files();
+ok(wait_until(sub { used() <= 1 }), 'those that were filled are emptied') or diag files();
 isnt(files(), $before, 'into new files');
 # One more is made when a transaction that has just begun holds up the others.
 cmp_ok(segments(), '<=', 6, 'there are hardly more of them');
@@ -111,9 +111,9 @@ all_once('turns');
 		fill($full);
 		drained("turn $_ under an old snapshot");
 		# A fast machine would need more segments before the first one may be emptied.
-		wait_until(sub { used() <= 2 }, 10);
+		wait_until(sub { used() <= 2 });
 	}
-	ok(wait_until(sub { used() <= 1 }, 10), 'segments are emptied under an old snapshot')
+	ok(wait_until(sub { used() <= 1 }), 'segments are emptied under an old snapshot')
 		or diag files();
 	cmp_ok(segments(), '<=', 6, 'and hardly more are made');
 	all_once('a new transaction');
@@ -135,7 +135,7 @@ all_once('turns');
 		'a transaction that has searched keeps what it sees');
 	$young->query_safe('ROLLBACK');
 	$young->quit;
-	ok(wait_until(sub { used() <= 1 }, 10), 'emptied when it has ended') or diag files();
+	ok(wait_until(sub { used() <= 1 }), 'emptied when it has ended') or diag files();
 }
 
 # ---- one that has searched, and holds locks ----
@@ -147,7 +147,7 @@ all_once('turns');
 	{
 		fill($full);
 		drained("turn $_ under locks");
-		wait_until(sub { used() <= 5 }, 10);    # four are locked
+		wait_until(sub { used() <= 5 });    # four are locked
 	}
 	cmp_ok(segments(), '>', 4, 'segments that are locked are replaced');
 	cmp_ok(segments(), '<=', 7, 'by as many as are needed') or diag files();
@@ -155,7 +155,7 @@ all_once('turns');
 	is(last_line($session->query_safe($count)), "$sent $sent", 'the session finds all');
 	$session->query_safe('ROLLBACK');
 	$session->quit;
-	ok(wait_until(sub { used() <= 1 && segments() == 4 }, 20),
+	ok(wait_until(sub { used() <= 1 && segments() == 4 }),
 		'afterwards they are emptied, and the new ones dropped') or diag files();
 	all_once('after locks');
 }
@@ -168,7 +168,7 @@ all_once('turns');
 	foreach (1 .. 5)
 	{
 		fill($full);
-		ok(wait_until(sub { queued() == 0 && depth() == 1 }, 10),
+		ok(wait_until(sub { queued() == 0 && depth() == 1 }),
 			"turn $_: one event is on its way");
 	}
 	all_once('before it commits');
@@ -189,12 +189,12 @@ foreach my $point (qw(queue_after_rotation queue_before_truncate queue_after_tru
 	post("during $point");
 	kill_process($pid);
 	delete $t->{stop_points};
-	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), "$point: the server recovers");
+	ok(wait_until(sub { $t->sql('SELECT 1') }), "$point: the server recovers");
 	$t->wait_ready;
 	post("after $point");
 	drained($point);
 	all_once($point);
-	ok(wait_until(sub { used() <= 1 }, 10), "$point: emptied") or diag files();
+	ok(wait_until(sub { used() <= 1 }), "$point: emptied") or diag files();
 }
 
 # ---- all 32 in use ----
@@ -206,7 +206,7 @@ foreach my $point (qw(queue_after_rotation queue_before_truncate queue_after_tru
 	$t->sql("SELECT logsvc_internal.make_queue_segment(n) FROM generate_series(4, 31) n");
 	# The service finds them when it begins again.
 	kill_process(($t->workers('^logsvc writer$'))[0]);
-	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), 'the server recovers, with 32 segments');
+	ok(wait_until(sub { $t->sql('SELECT 1') }), 'the server recovers, with 32 segments');
 	$t->wait_ready;
 	my $session = $t->node->background_psql('postgres');
 	$session->query_safe("BEGIN; $as $count");
@@ -220,7 +220,7 @@ foreach my $point (qw(queue_after_rotation queue_before_truncate queue_after_tru
 		drained('on the way to 32');
 		$session->query_safe($count);
 		return $t->log_text($log) =~ $full_up;
-	}, 40), 'all are in use, and the log says so');
+	}), 'all are in use, and the log says so');
 	is(used(), 32, 'all have something in their files');
 	is(segments(), 32, 'and there are no more');
 	post('none is free');
@@ -233,11 +233,11 @@ foreach my $point (qw(queue_after_rotation queue_before_truncate queue_after_tru
 		'the session that is in the way finds all too');
 	$session->query_safe('ROLLBACK');
 	$session->quit;
-	ok(wait_until(sub { used() <= 1 }, 20), 'when it has ended they are emptied') or diag files();
+	ok(wait_until(sub { used() <= 1 }), 'when it has ended they are emptied') or diag files();
 	my $before = files();
 	fill($full);
 	drained('afterwards');
-	ok(wait_until(sub { used() <= 1 && files() ne $before }, 10), 'and take turns again')
+	ok(wait_until(sub { used() <= 1 && files() ne $before }), 'and take turns again')
 		or diag files();
 	all_once('afterwards');
 	# One goes every two seconds: a minute.

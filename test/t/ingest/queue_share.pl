@@ -33,7 +33,7 @@ sub queued { return $t->sql(q{SELECT string_agg(slug || ' ' || (SELECT coalesce(
 	. q{logsvc_internal.queue q WHERE q.organization_id = o.id), ', ' ORDER BY slug) FROM }
 		. q{logsvc_internal.organization o}); }
 sub empty { my ($name) = @_; local $Test::Builder::Level = $Test::Builder::Level + 1;
-	ok(wait_until(sub { depth() == 0 && held() !~ / [1-9]/ && queued() !~ / [1-9]/ }, 30), $name)
+	ok(wait_until(sub { depth() == 0 && held() !~ / [1-9]/ && queued() !~ / [1-9]/ }), $name)
 		or diag(depth() . ': ' . held() . '; ' . queued()); return; }
 
 sub session_with
@@ -56,7 +56,7 @@ sub refused { my ($slug, $n, $name) = @_; local $Test::Builder::Level = $Test::B
 sub first_use { my ($slug) = @_; post($slug, 1);
 	wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.audit_entry a JOIN "
 		. "logsvc_internal.organization o ON o.id = a.organization_id WHERE o.slug = '$slug' AND "
-			. "action = 'api_key.first_used'") }, 20); empty("$slug is in use"); return; }
+			. "action = 'api_key.first_used'") }); empty("$slug is in use"); return; }
 
 # ---- alone ----
 
@@ -84,7 +84,7 @@ refused('quiet', 1, 'and then the queue is full');
 
 kill_process($t->sql('SELECT pid FROM pg_stat_activity WHERE backend_type = $$logsvc '
 	. 'writer$$ LIMIT 1'));
-ok(wait_until(sub { eval { $t->sql('SELECT 1') } && eval { depth() } == 4000 }, 30),
+ok(wait_until(sub { eval { $t->sql('SELECT 1') } && eval { depth() } == 4000 }),
 	'a crash: the queue is counted again');
 $t->wait_ready;
 is(held(), 'loud 3000, quiet 1000', '... and whose it is');
@@ -110,7 +110,7 @@ is(fails('loud', "SELECT logsvc.log('x')"), 'LS602', 'a fourth has no room');
 refused('loud', 1, 'nor has a request');
 is(fails('quiet', "SELECT logsvc.log('x')"), '', 'the other organization has, in SQL');
 is(post('quiet', 900), 202, 'and over HTTP');
-ok(wait_until(sub { stored('quiet') == 4902 }, 20), 'whose events are stored meanwhile');
+ok(wait_until(sub { stored('quiet') == 4902 }), 'whose events are stored meanwhile');
 is(fails('quiet', 'SELECT logsvc.ingest(' . list(1001) . ')'), 'LS510',
 	'one transaction has a quarter at most');
 is(fails('loud', 'SELECT logsvc.ingest(' . list(1001) . ')'), 'LS510', '... whoever it is');
@@ -129,14 +129,14 @@ is(held(), 'loud 2300, quiet 0', 'and two more');
 $late[0]->query('SAVEPOINT a');
 $late[0]->query('SELECT 1 / 0');
 $late[0]->query('SELECT 1');
-ok(wait_until(sub { depth() == 900 }, 30), 'after logsvc.reservation_timeout they hold nothing');
+ok(wait_until(sub { depth() == 900 }), 'after logsvc.reservation_timeout they hold nothing');
 is(held(), 'loud 900, quiet 0', '... which is a reload, not for what was taken before');
 $late[0]->query('ROLLBACK TO a');
 my $stored = stored('loud');
 $late[0]->{stderr} = '';
 like($late[0]->query_safe('COMMIT; SELECT 12345'), qr/12345/,
 	'a transaction that was late commits, as there is room');
-ok(wait_until(sub { stored('loud') == $stored + 700 }, 20), 'and all of it is stored');
+ok(wait_until(sub { stored('loud') == $stored + 700 }), 'and all of it is stored');
 is(held(), 'loud 900, quiet 0', '... and counted');
 close_store();
 is(post('quiet', 2000), 202, 'another organization fills up what was given back');
@@ -153,11 +153,11 @@ is(stored('loud'), $stored + 700, 'and what failed is not stored');
 
 # What is late can take its room again before the commit too.
 my $again = session_with('loud', 500);
-ok(wait_until(sub { depth() == 0 }, 30), 'late again');
+ok(wait_until(sub { depth() == 0 }), 'late again');
 $again->query_safe(q{SELECT logsvc.log('more') IS NULL});
 is(held(), 'loud 501, quiet 0', 'who sends more takes all of it again');
 $again->query_safe('COMMIT');
-ok(wait_until(sub { stored('loud') == $stored + 1201 }, 20), 'and it is stored');
+ok(wait_until(sub { stored('loud') == $stored + 1201 }), 'and it is stored');
 end($again);
 empty('exactly');
 
@@ -167,13 +167,13 @@ $t->set('logsvc.store_timeout', '1s');
 close_store();
 is(post('loud', 300) . post('quiet', 200), '202202', 'the store takes nothing');
 ok(wait_until(sub { $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.dead_letter WHERE }
-	. q{status = 'dead'}) == 500 }, 60), 'what waited becomes dead letters');
+	. q{status = 'dead'}) == 500 }), 'what waited becomes dead letters');
 empty('and holds nothing of the queue');
 my ($loud, $quiet) = (0, 0);
 open_store();
 ok(wait_until(sub { $loud = stored('loud'); $quiet = stored('quiet');
 	$t->sql(q{SELECT count(*) FROM logsvc_internal.dead_letter WHERE status = 'dead'}) == 0
-		&& $loud == $stored + 1501 }, 60), 'they come back by themselves');
+		&& $loud == $stored + 1501 }), 'they come back by themselves');
 empty('and are counted in and out');
 
 # ---- several organizations of one owner ----
@@ -190,7 +190,7 @@ refused('more', 100, 'the last quarter is not for an owner who holds more than a
 is(fails('more', 'SELECT logsvc.ingest(' . list(100) . ')'), 'LS602', '... in SQL neither');
 kill_process($t->sql('SELECT pid FROM pg_stat_activity WHERE backend_type = $$logsvc '
 	. 'writer$$ LIMIT 1'));
-ok(wait_until(sub { eval { $t->sql('SELECT 1') } && eval { depth() } == 3000 }, 30),
+ok(wait_until(sub { eval { $t->sql('SELECT 1') } && eval { depth() } == 3000 }),
 	'a crash: the queue is counted again');
 $t->wait_ready;
 refused('more', 100, '... and the same is refused');

@@ -27,7 +27,7 @@ if ($server == 0)
 	exec '/usr/bin/python3', 'test/lib/smtp_server.py', $dir or POSIX::_exit(1);
 }
 END { local $?; if ($server) { kill 'KILL', $server; waitpid $server, 0; } }
-my $port = wait_until(sub { -f "$dir/port" && slurp_file("$dir/port") }, 20)
+my $port = wait_until(sub { -f "$dir/port" && slurp_file("$dir/port") })
 	or die "no mail server\n";
 $t->set('logsvc.smtp_from', 'logsvc <logs@example.test>');
 $t->set('logsvc.smtp_url', "smtp://127.0.0.1:$port");
@@ -125,7 +125,7 @@ is_deeply([ @{ usage($shipped) }{qw(deferredBytes deferredEvents)} ], [ $shipped
 	'with as many bytes');
 is(tables($shipped), "$shipped_bytes 2", 'which are not charged yet');
 limit($shipped, 'ingest_bytes_per_day', 'NULL');
-ok(wait_until(sub { tables($shipped) eq 2 * $shipped_bytes . ' 4' }, 20), 'but when they come out')
+ok(wait_until(sub { tables($shipped) eq 2 * $shipped_bytes . ' 4' }), 'but when they come out')
 	or diag tables($shipped);
 
 my $session = $t->node->background_psql('postgres');
@@ -148,7 +148,7 @@ run_tasks();
 is(send_event($free, 100)->{status}, 202, 'to 80%');
 is_deeply([ @{ usage($free) }{qw(state percent usedBytes)} ], [ 'warned', 80, 8000 ], 'warned');
 run_tasks();
-ok(wait_until(sub { mails('second@free.example') == 1 && mails($free->{email}) == 1 }, 20),
+ok(wait_until(sub { mails('second@free.example') == 1 && mails($free->{email}) == 1 }),
 	'both owners got a mail')
   or diag $t->sql('SELECT to_jsonb(o) FROM logsvc.outbox o');
 is(scalar(my @none = mails('viewer@free.example')), 0, 'a viewer none');
@@ -200,7 +200,7 @@ foreach my $round (1 .. 3)
 {
 	my @requests = map { begin_request($t, POST => '/api/v1/logs', token => $free->{ingest_key},
 			body => '{"event":"' . 'y' x 88 . '"}') } 1 .. 64;
-	$status{ end_request($_, 30)->{status} }++ foreach @requests;
+	$status{ end_request($_)->{status} }++ foreach @requests;
 }
 is_deeply(\%status, { 202 => 100, 429 => 92 }, '64 connections: exactly what the quota holds')
   or diag explain \%status;
@@ -214,7 +214,7 @@ foreach my $round (1 .. 3)
 	my @requests = map { begin_request($t, POST => '/api/v1/logs', token => $free->{ingest_key},
 			body => '{"event":"' . 'z' x 88 . '"}') } 1 .. 64;
 	my $some = 8 * $round;
-	$accepted += grep { end_request($_, 30)->{status} == 202 } splice @requests, 0, $some;
+	$accepted += grep { end_request($_)->{status} == 202 } splice @requests, 0, $some;
 	$t->crash;
 	$accepted += grep { (end_request($_, 1)->{status} // 0) == 202 } @requests;
 	$held += @requests;
@@ -225,7 +225,7 @@ my ($bytes, $events) = split ' ', tables($free);
 cmp_ok($events - 106, '>=', $accepted, "crashes: no acknowledged event is uncounted ($accepted)");
 is($bytes, 23100 + 100 * ($events - 106), 'bytes as events');
 is(usage($free)->{usedBytes}, $bytes, 'and usage the same');
-wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 30);
+wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 });
 # 4 were sent one by one, 2 after the limit was raised.
 is(stored($free), $events, 'every stored event is counted, and every counted event is stored');
 limit($free, 'ingest_bytes_per_day', $bytes + 100);
@@ -271,7 +271,7 @@ is(send_event($pro, 100)->{status}, 429, 'and so may be that of the node');
 $t->set('logsvc.deferred_limit', '10GB');
 is($t->http(GET => '/api/v1/logs', token => $pro->{read_key})->{json}{data}[0]{event} =~ /^x+$/, 1,
 	'what is deferred is not found yet');
-ok(wait_until(sub { stored($pro) == 1 }, 20), 'what was charged is stored');
+ok(wait_until(sub { stored($pro) == 1 }), 'what was charged is stored');
 is($t->sql('SELECT count(*) FROM logsvc_internal.deferred'), 3, 'the rest is not');
 
 # A crash keeps it; a raised quota lets it in, once.
@@ -285,12 +285,12 @@ $t->stop_at('deferred_before_commit');
 clock(0);
 my $scheduler = $t->wait_held('deferred_before_commit');
 kill 'TERM', $scheduler;
-ok(wait_until(sub { !kill 0, $scheduler }, 20), 'the scheduler is told to end in the middle');
+ok(wait_until(sub { !kill 0, $scheduler }), 'the scheduler is told to end in the middle');
 is(tables($pro) . ' ' . usage($pro)->{deferredBytes}, '1000 1 3500', 'then nothing has moved');
 $t->let_go('deferred_before_commit');
 ok(wait_until(sub { tables($pro) eq '3000 3' }, 90), 'a raised quota takes in as much as it allows')
 	or diag tables($pro);
-ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20),
+ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }),
 	'and the depth is exact');
 is(usage($pro)->{deferredBytes}, 1500, 'the rest waits');
 
@@ -299,7 +299,7 @@ clock(3580);
 ok(stays(sub { usage($pro)->{deferredBytes} == 1500 }, 0.5),
 	'before the hour nothing is discarded');
 clock(60);
-ok(wait_until(sub { usage($pro)->{deferredBytes} == 0 }, 20), 'after the hour it is');
+ok(wait_until(sub { usage($pro)->{deferredBytes} == 0 }), 'after the hour it is');
 my $entries = $t->sql_json("SELECT jsonb_agg(details ORDER BY at) FROM logsvc_internal.audit_entry "
 	. "WHERE action = 'quota.events_discarded'");
 my ($gone, $of) = (0, 0);
@@ -308,7 +308,7 @@ is("$gone $of", '2 1500', 'loudly: in the audit log');
 is($t->sql("SELECT actor FROM logsvc_internal.audit_entry WHERE action = 'quota.events_discarded' "
 	. "LIMIT 1"), 'service:logsvc', 'as of the service');
 run_tasks();
-ok(wait_until(sub { (grep { json_encode($_) =~ /were discarded/ } mails($pro->{email})) == 1 }, 20),
+ok(wait_until(sub { (grep { json_encode($_) =~ /were discarded/ } mails($pro->{email})) == 1 }),
 	'and one mail to the owner');
 my $history = $t->http(GET => '/api/v1/usage/history', token => $pro->{read_key})->{json}{data};
 is(scalar @$history, 30, 'a history of 30 days');
@@ -337,7 +337,7 @@ $t->wait_ready;
 ok(wait_until(sub { tables($pro) eq '700 1' }, 90), 'what waited goes into it')
 	or diag tables($pro);
 is(usage($pro)->{deferredBytes}, 0, 'though its hour was over');
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.deferred') == 0 }, 60),
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.deferred') == 0 }),
 	'and so does that of 300 others');
 is($t->sql("SELECT count(*) || ' ' || sum(bytes) FROM (SELECT t.organization_id, t.bytes FROM "
 	. "logsvc_internal.ingest_tally t"
@@ -352,7 +352,7 @@ $history = $t->http(GET => '/api/v1/usage/history', token => $free->{read_key},
 	query => { days => 2 })->{json}{data};
 is_deeply([ map { $_->{bytes} } @$history ], [ 100, $bytes ], 'yesterday is in the history');
 is(tables($big), '0 0', 'and nobody else was charged');
-wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 30);
+wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 });
 is(stored($pro), 4, 'every event that was let in is stored once');
 is($t->sql("SELECT count(*) || ' ' || sum(rows) FROM logsvc_internal.part WHERE organization_id IN "
 	. "$many"), '300 300', 'of the others too');

@@ -39,8 +39,7 @@ sub is_counted
 	my $u = usage($org);
 	my $of = sub { return $t->sql("SELECT bytes || ' ' || events FROM "
 		. "logsvc_internal.ingested('$org->{uuid}', logsvc_internal.quota_day(now()), $_[0])") };
-	ok(wait_until(sub { queued() == 0 && $t->sql('SELECT logsvc_internal.queue_depth()') == 0 },
-		20), "$name: all is stored, and the depth is 0");
+	ok(wait_until(sub { queued() == 0 && $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }), "$name: all is stored, and the depth is 0");
 	my $stored = sub { return $t->sql("SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part "
 		. "WHERE organization_id = '$org->{uuid}' AND index_name = '$_[0]'") };
 	is("$u->{usedBytes} $u->{usedEvents}, test $u->{test}{usedBytes} " . ($of->('true') =~ s/.* //r)
@@ -81,7 +80,7 @@ sub killed
 {
 	my ($pid, $name) = @_;
 	kill_process($pid);
-	ok(wait_until(sub { !kill(0, $pid) && $t->sql('SELECT 1') }, 20), "$name: the server recovers");
+	ok(wait_until(sub { !kill(0, $pid) && $t->sql('SELECT 1') }), "$name: the server recovers");
 	$t->wait_ready;
 	return;
 }
@@ -164,7 +163,7 @@ foreach my $case (@cases)
 		$t->wait_ready;
 	}
 
-	my $r = end_request(begin_case($case), 10);
+	my $r = end_request(begin_case($case));
 	is($r->{status} . ' ' . ($r->{json}{data}{accepted} // '') . ' '
 		. ($r->{headers}{'x-quota-state'} // 'normal'),
 		"202 $n " . ($sum eq 'deferred' ? 'throttled' : 'normal'),
@@ -223,17 +222,17 @@ foreach my $point (qw(deferred_before_commit deferred_after_commit))
 	look();
 	my $pid;
 	wait_until(sub { $pid = $t->wait_held($point, 5); deferred($moved) ne '3000 30'
-		|| $point =~ /before/ }, 10);
+		|| $point =~ /before/ });
 	killed($pid, $point);
 	move($moved, 20);
-	ok(wait_until(sub { now_has($moved) }, 20), '... what the quota allows goes on')
+	ok(wait_until(sub { now_has($moved) }), '... what the quota allows goes on')
 		or diag deferred($moved);
 	is_counted($moved, $point);
 	all_once($moved, $point);
 	limit($moved, 'ingest_bytes_per_day', $moved->{charged}[0] + 100);
 	look();
 	move($moved, 10);
-	ok(wait_until(sub { now_has($moved) }, 20), '... and so does the rest');
+	ok(wait_until(sub { now_has($moved) }), '... and so does the rest');
 	is_counted($moved, "$point, all");
 }
 
@@ -250,7 +249,7 @@ limit($big, 'ingest_bytes_per_day', 'NULL');
 is(post($big, 1), '202', 'another organization');
 add($big->{charged}, 1);
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = "
-	. "'api_key.first_used' AND organization_id = '$big->{uuid}'") }, 20), 'its key is in use');
+	. "'api_key.first_used' AND organization_id = '$big->{uuid}'") }), 'its key is in use');
 is_counted($big, 'another organization');
 $t->stop_at('write_before_commit');
 is(post($big, 600), '202', 'the queue is more than half full, and no writer goes on');
@@ -277,7 +276,7 @@ look();
 $t->wait_held('deferred_before_rows');
 $t->stop_at('deferred_before_commit');
 $t->let_go('write_before_commit');
-ok(wait_until(sub { !queued() && $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20),
+ok(wait_until(sub { !queued() && $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }),
 	'the queue empties');
 $t->let_go('deferred_before_rows');
 $scheduler = $t->wait_held('deferred_before_commit');
@@ -288,7 +287,7 @@ add($big->{charged}, 250);
 killed($scheduler, 'a move into a full queue');
 $t->set('logsvc.queue_limit', 1000);
 move($moved, 1200);
-ok(wait_until(sub { now_has($moved) }, 20), 'all of it goes on') or diag deferred($moved);
+ok(wait_until(sub { now_has($moved) }), 'all of it goes on') or diag deferred($moved);
 foreach my $org ($moved, $big)
 {
 	is_counted($org, "after a full queue: $org->{slug}");

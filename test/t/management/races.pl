@@ -19,7 +19,7 @@ sub at_once
 {
 	my %count;
 	my @requests = map { begin_request($t, @$_) } @_;
-	$count{ end_request($_, 60)->{status} }++ foreach @requests;
+	$count{ end_request($_)->{status} }++ foreach @requests;
 	return \%count;
 }
 
@@ -97,7 +97,7 @@ my @same = map { begin_request($t, POST => '/api/v1/api-keys', token => $org->{t
 		headers => { 'Idempotency-Key' => 'once' },
 			json => { name => 'once', scope => 'read-only' }) }
   1 .. CLIENTS;
-my %keys = map { ($_->{json}{data}{key} // $_->{status}) => 1 } map { end_request($_, 60) } @same;
+my %keys = map { ($_->{json}{data}{key} // $_->{status}) => 1 } map { end_request($_) } @same;
 is(scalar keys %keys, 1, 'all get the same key') or diag explain \%keys;
 is(count_of("api_key WHERE name = 'once'"), 1, 'of which there is one');
 
@@ -136,7 +136,7 @@ foreach my $round (1 .. 3)
 			}
 		}
 	}
-	$_->{status} //= end_request($_->{request}, 30)->{status} foreach @burst;
+	$_->{status} //= end_request($_->{request})->{status} foreach @burst;
 	$accepted_after += grep { $_->{sent_after} && $_->{status} != 401 } @burst;
 	$accepted_before += grep { !$_->{sent_after} && $_->{status} == 200 } @burst;
 	is($accepted_after, 0, "round $round: none that was sent after the answer is accepted");
@@ -160,7 +160,7 @@ foreach my $round (1 .. 3)
 	ok(wait_until(sub { $t->sql("SELECT count(*) FROM pg_locks l JOIN pg_stat_activity "
 		. "a USING (pid)"
 				  . " WHERE application_name = 'holder' AND state = 'idle in transaction' AND "
-				  . "relation = 'logsvc_internal.api_key'::regclass") > 0 }, 30),
+				  . "relation = 'logsvc_internal.api_key'::regclass") > 0 }),
 		'members, tokens and keys are locked');
 	foreach my $what (qw(token read_key))
 	{

@@ -39,7 +39,7 @@ sub at_once
 {
 	my %count;
 	my @requests = map { begin_request($t, @$_) } @_;
-	$count{ end_request($_, 60)->{status} }++ foreach @requests;
+	$count{ end_request($_)->{status} }++ foreach @requests;
 	return \%count;
 }
 

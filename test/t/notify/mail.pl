@@ -37,7 +37,7 @@ sub server_up
 		my $script = 'test/lib/smtp_server.py';
 		exec '/usr/bin/python3', $script, $dir, $port ? $port : () or POSIX::_exit(1);
 	}
-	$port = wait_until(sub { -f "$dir/port" && slurp_file("$dir/port") }, 20)
+	$port = wait_until(sub { -f "$dir/port" && slurp_file("$dir/port") })
 		or die "no mail server\n";
 	return;
 }
@@ -64,12 +64,12 @@ sub send_mail
 }
 
 sub state_of { return $t->sql("SELECT state FROM logsvc.outbox WHERE id = '$_[0]'"); }
-sub is_state { my ($id, $state, $name) = @_; wait_until(sub { state_of($id) eq $state }, 15);
+sub is_state { my ($id, $state, $name) = @_; wait_until(sub { state_of($id) eq $state });
 	return is(state_of($id), $state, $name); }
 sub row { return $t->sql_json("SELECT to_jsonb(o) FROM logsvc_internal.outbox o WHERE id "
 	. "= '$_[0]'"); }
 sub tried { my ($id, $times) = @_; return wait_until(sub { my $r = row($id);
-	$r->{attempts} == $times && $r->{state} ne 'sending' }, 15); }
+	$r->{attempts} == $times && $r->{state} ne 'sending' }); }
 sub try_now { $t->sql("SELECT logsvc.retry_mail('$_[0]')"); return; }
 
 # ---- without a mail server ----
@@ -137,7 +137,7 @@ $t->set('logsvc.smtp_tls', 'required');
 $t->set('logsvc.ca_file', $certificates->{ca});
 $t->set('logsvc.smtp_url', "smtp://127.0.0.1:$port");
 ok(wait_until(sub { $t->log_text($log) =~
-	/cannot send mail: the file of logsvc.smtp_password_file can be read by others/ }, 10),
+	/cannot send mail: the file of logsvc.smtp_password_file can be read by others/ }),
 		'a password that others can read is not used');
 is(row($first)->{attempts}, 0, 'and nothing was tried');
 chmod 0600, "$dir/client";
@@ -181,7 +181,7 @@ cmp_ok(time - $begin, '<', 10, 'at once');
 $t->sql("BEGIN; SELECT logsvc_internal.send_mail(NULL, "
 	. "'nobody\@example.test', 'account_exists', '{\"link\": \"https://x.test/\"}'); ROLLBACK");
 my @many = map { send_mail() } 1 .. 30;
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc.outbox WHERE state <> 'sent'") == 0 }, 30),
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc.outbox WHERE state <> 'sent'") == 0 }),
 	'30 mails');
 is(scalar(arrived()), 31, 'each once, and none that was rolled back');
 
@@ -189,7 +189,7 @@ is(scalar(arrived()), 31, 'each once, and none that was rolled back');
 forget();
 $t->sql(q{SELECT logsvc_internal.send_mail(NULL, 'bob@example.test', 'plan_approved', jsonb_build_object('link', 'https://x.test/', 'expires', '2999-01-01',
 	'organization', E'\u00dcber\r\nBcc: eve@example.test ' || repeat(E'\u00e4', 60), 'plan', repeat('p', 40)))});
-ok(wait_until(sub { arrived() }, 15), 'a mail about a plan');
+ok(wait_until(sub { arrived() }), 'a mail about a plan');
 ($mail) = arrived();
 %header = map { lc $_->[0] => $_->[1] } @{ $mail->{headers} };
 is($header{subject}, "Plan " . 'p' x 40 . " was approved: organization \"\x{dc}ber Bcc: eve\@ "
@@ -211,14 +211,14 @@ append_to_file("$dir/password.new", "other\n");
 rename "$dir/password.new", "$dir/password";
 try_now($plain);
 ok(wait_until(sub { my $r = row($plain); $r->{state} eq 'waiting'
-	&& $r->{last_error} =~ /^refused: / }, 15), 'a login that is refused');
+	&& $r->{last_error} =~ /^refused: / }), 'a login that is refused');
 is(row($plain)->{state}, 'waiting', 'is tried again');
 system("cp $dir/client $dir/password") == 0 or die;
 system("cp $certificates->{other_cert} $dir/server.crt; cp $certificates->{other_key} "
 	. "$dir/server.key") == 0 or die;
 other_server('starttls auth');
 try_now($plain);
-ok(wait_until(sub { row($plain)->{last_error} =~ /^tls: / }, 15),
+ok(wait_until(sub { row($plain)->{last_error} =~ /^tls: / }),
 	'a certificate that nobody trusts');
 system("cp $certificates->{cert} $dir/server.crt; cp $certificates->{key} $dir/server.key") == 0
 	or die;
@@ -287,7 +287,7 @@ mode('starttls hold');
 $t->sql('BEGIN; '
 	. join(' ', map
 		{ "SELECT logsvc_internal.send_mail(NULL, 'crash$_\@example.test', 'account_exists', '{\"link\": \"https://x.test/\"}');" } 1 .. 3) . ' COMMIT');
-ok(wait_until(sub { arrived() == 1 }, 15), 'a mail is at the server, which has not answered');
+ok(wait_until(sub { arrived() == 1 }), 'a mail is at the server, which has not answered');
 is($t->sql("SELECT count(*) FROM logsvc.outbox WHERE state = 'sending'"), 3,
 	'and two more are on their way');
 $t->crash;
@@ -295,7 +295,7 @@ mode('starttls');
 $t->start;
 $t->wait_ready;
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc.outbox WHERE state = 'sent' AND recipient "
-	. "LIKE 'crash%'") == 3 }, 15), 'sent after the crash');
+	. "LIKE 'crash%'") == 3 }), 'sent after the crash');
 my %times;
 foreach my $one (arrived())
 {
@@ -318,7 +318,7 @@ is(state_of($quick), 'sent', 'another stays');
 forget();
 mode('starttls hold');
 send_mail();
-ok(wait_until(sub { arrived() == 1 }, 15), 'a mail is at the server, which has not answered');
+ok(wait_until(sub { arrived() == 1 }), 'a mail is at the server, which has not answered');
 $begin = time;
 $t->stop;
 cmp_ok(time - $begin, '<', 10, 'the server stops all the same');

@@ -50,7 +50,7 @@ sub becomes
 {
 	my ($id, $state, $attempts, $name) = @_;
 	my $r;
-	wait_until(sub { $r = row($id); $r->{state} eq $state && $r->{attempts} == $attempts }, 20);
+	wait_until(sub { $r = row($id); $r->{state} eq $state && $r->{attempts} == $attempts });
 	return is("$r->{state} $r->{attempts}", "$state $attempts", $name);
 }
 sub try_now
@@ -160,7 +160,7 @@ like(row($nobody)->{error}, qr/^unreachable: /, 'is tried again');
 $slow->mode('hold');
 my $slow_rule = rule($slow->url);
 my @slow = map { queue($slow_rule) } 1 .. 10;
-ok(wait_until(sub { $slow->open == 2 }, 15), 'two requests to one that does not answer');
+ok(wait_until(sub { $slow->open == 2 }), 'two requests to one that does not answer');
 becomes(queue(rule($receiver->url)), 'sent', 1, 'another target of the organization has its turn');
 becomes(queue(rule($slow->url, organization => 'other')), 'sending', 1,
 	'another organization has its own places');
@@ -168,7 +168,7 @@ is($t->sql("SELECT count(*) FROM logsvc_internal.delivery WHERE state = 'sending
 	. "(SELECT id FROM logsvc_internal.organization WHERE slug = 'acme')"), 2, 'still two');
 $slow->mode('ok');
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.delivery WHERE id = ANY ('{"
-	. join(',', @slow) . "}') AND state = 'sent'") == 10 }, 40), 'all arrive when it answers again');
+	. join(',', @slow) . "}') AND state = 'sent'") == 10 }), 'all arrive when it answers again');
 
 # ---- crashes ----
 
@@ -181,9 +181,9 @@ foreach my $point (qw(webhook_sending webhook_ended))
 	my $id = queue($rule);
 	kill_process($t->wait_held($point));
 	delete $t->{stop_points};
-	wait_until(sub { $t->sql("SELECT 1") }, 20);
+	wait_until(sub { $t->sql("SELECT 1") });
 	$t->wait_ready;
-	ok(wait_until(sub { row($id)->{state} eq 'sent' }, 30), "$point: sent after the crash");
+	ok(wait_until(sub { row($id)->{state} eq 'sent' }), "$point: sent after the crash");
 	my %ids = map { $_->{headers}{'x-logsvc-delivery'} => 1 } @{ $receiver->requests };
 	is_deeply([ keys %ids ], [ public_id($id) ], "$point: with the same id");
 	is(scalar @{ $receiver->requests }, 2, "$point: twice, as it was not written down")
@@ -230,12 +230,12 @@ is_deeply($r->{json}{data}{notify}, [ $kept ], 'and no secret shown');
 my $test = ask(POST => "$one/notify-test", 200, 'a test is sent')->{json}{data};
 is_deeply([ map { "$_->{type} $_->{kind} $_->{state}" } @$test ], [ 'alert.test webhook waiting' ],
 	'to its channel');
-ok(wait_until(sub { @{ $receiver->requests } == 1 }, 20), 'which hears of it');
+ok(wait_until(sub { @{ $receiver->requests } == 1 }), 'which hears of it');
 ($request) = @{ $receiver->requests };
 is($request->{headers}{'x-logsvc-delivery'}, $test->[0]{id}, 'by the same id');
 ok(signed($request), 'signed with the secret that was kept');
 ok(wait_until(sub { my $r = $t->http(GET => "$path$one/deliveries", token => $org->{token});
-	($r->{json}{data}[0]{state} // '') eq 'sent' }, 20),
+	($r->{json}{data}[0]{state} // '') eq 'sent' }),
 	'the log says that it was sent');
 my ($entry) = @{ ask(GET => "$one/deliveries?limit=1", 200, 'the log')->{json}{data} };
 is_deeply([ @{$entry}{qw(id attempts status answer error)} ],
@@ -249,7 +249,7 @@ unlike($r->{content}, qr/another-secret/, 'that is not shown');
 $receiver->forget;
 $secret = 'another-secret-of-mine';
 ask(POST => "$one/notify-test", 200, 'a test');
-ok(wait_until(sub { @{ $receiver->requests } == 1 }, 20), 'is sent');
+ok(wait_until(sub { @{ $receiver->requests } == 1 }), 'is sent');
 ok(signed($receiver->requests->[0]), 'with that one');
 is($t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE details::text ~ 'whsec|another-secret'"), 0,
 	'the audit log has no secret');

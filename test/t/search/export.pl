@@ -147,9 +147,9 @@ send_events($org, map { { timestamp => at($_), event => 'came later', attributes
 my $r = $t->http(DELETE => '/api/v1/logs', token => $org->{token},
 	json => { q => 'index=main level=debug earliest=-2h', reason => 'test' });
 is($r->{status}, 202, 'events are deleted meanwhile');
-wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 60);
+wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 });
 wait_until(sub { $t->http(GET => "/api/v1/log-deletions/$r->{json}{data}{runId}",
-			token => $org->{token})->{json}{data}{status} eq 'done' }, 60);
+			token => $org->{token})->{json}{data}{status} eq 'done' });
 is($t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'logsvc%'
 	AND xact_start < now() - interval '2 s' AND query LIKE '%export%'}), 0,
 	'while the client does not read, no transaction is open');
@@ -228,7 +228,7 @@ $e = open_export({ q => 'n<100000 | stats count by n, event, host, source, level
 read_until($e, sub { length $e->{text} > 100_000 });
 $r = $t->http(DELETE => '/api/v1/logs', token => $org->{token}, json => { q => 'index=main n=1 earliest=-2h', reason => 'test' });
 is($r->{status}, 202, 'an event of a table is deleted while the table is exported');
-ok(wait_until(sub { $t->http(GET => "/api/v1/log-deletions/$r->{json}{data}{runId}", token => $org->{token})->{json}{data}{status} eq 'done' }, 60),
+ok(wait_until(sub { $t->http(GET => "/api/v1/log-deletions/$r->{json}{data}{runId}", token => $org->{token})->{json}{data}{status} eq 'done' }),
 	'... it is gone');
 read_until($e, sub { $e->{end} });
 is($e->{end}, 'cut', '... the file has no end') or diag length $e->{text};
@@ -327,7 +327,7 @@ is(rest($cut), 'reset', 'HTTP/1.0 sees a reset');
 my @two = map { begun() } 1 .. 2;
 is(message(export($some)), 'RATE_LIMIT_EXCEEDED', 'a caller may have two at a time');
 close $_->{socket} foreach @two;
-ok(wait_until(sub { export({ q => 'n=7', earliest => '-2h' })->{status} == 200 }, 20),
+ok(wait_until(sub { export({ q => 'n=7', earliest => '-2h' })->{status} == 200 }),
 	'whoever leaves makes room at once');
 
 # What executors work is charged, and an export waits when there is no time left.

@@ -62,7 +62,7 @@ my $check_reading = sub {
 	is_error(ask("logs/$foreign"), '404 NOT_FOUND', '... none of another organization');
 };
 $check_reading->('at once');
-wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20);
+wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 });
 $check_reading->('when stored');
 
 (my $unknown = $ids[0]) =~ s/.{6}$/ZZZZZZ/;
@@ -83,7 +83,7 @@ my $entry = wait_until(sub {
 	my $r = $t->http(GET => '/api/v1/search', token => $org->{token},
 		query => { q => 'index=_audit | head 1' });
 	$r->{json}{data}{rows}[0]{id}
-}, 20);
+});
 like($entry, qr/^evt_/, 'an entry of the audit log');
 is_error(ask("logs/$entry"), '404 NOT_FOUND', '... is not read in this way');
 
@@ -320,7 +320,7 @@ is($differ, 0, "rows, histogram and fields of $looks searches are of one snapsho
 
 # A field that only older events have is known from the headers of parts.
 send_events($org, map { { event => "filler $_", attributes => { filler => $_ } } } 1 .. 5001);
-wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20);
+wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 });
 $r = ask('search/fields');
 %field = map { $_->{name} => $_ } @{ $r->{json}{data} };
 is_deeply($r->{json}{meta}{complete}, JSON::PP::false, 'more events than are looked at');

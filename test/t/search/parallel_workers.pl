@@ -165,7 +165,7 @@ sub idle
 {
 	return wait_until(sub { $t->sql('SELECT busy FROM logsvc_internal.search_workers()') == 0
 		  && !$t->sql("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel "
-		  . "worker'") }, 10);
+		  . "worker'") });
 }
 sub begin_search { return begin_request($t,
 	GET => '/api/v1/search?q=*%20%7C%20stats%20count%20by%20name&earliest=-8d',
@@ -175,12 +175,12 @@ $t->stop_at('search_worker');
 my $held = begin_search();
 $t->wait_held('search_worker');
 is($t->sql('SELECT busy FROM logsvc_internal.search_workers()'), 2, 'workers are counted');
-my $r = end_request(begin_search(), 10);
+my $r = end_request(begin_search());
 is($r->{status}, 200, 'a search that finds none free goes on alone');
 # One that has just been started has no leader yet.
 kill 'INT', $t->sql("SELECT max(leader_pid) FROM pg_stat_activity WHERE backend_type = "
 	. "'parallel worker'");
-$r = end_request($held, 10);
+$r = end_request($held);
 is("$r->{status} $r->{json}{code}", '408 QUERY_TIMEOUT',
 	'a search that waits for workers can be cancelled');
 ok(idle(), 'its workers end');
@@ -194,26 +194,26 @@ $held = begin_search();
 $t->wait_held('search_worker');
 $t->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel "
 	. "worker' LIMIT 1");
-$r = end_request($held, 10);
+$r = end_request($held);
 cmp_ok($r->{status}, '>=', 500, 'a worker that is terminated is an error, not another answer');
 ok(idle(), 'the other one ends');
 $held = begin_search();
 $t->wait_held('search_worker');
 $t->sql("SELECT pg_terminate_backend(max(leader_pid)) FROM pg_stat_activity WHERE backend_type = "
 	. "'parallel worker'");
-is(end_request($held, 10)->{status}, 503, 'an executor that is terminated');
+is(end_request($held)->{status}, 503, 'an executor that is terminated');
 ok(idle(), 'gives its workers back');
 $held = begin_search();
 $t->wait_held('search_worker');
 kill_process($t->sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel "
 	. "worker' LIMIT 1"));
-$r = end_request($held, 10);
+$r = end_request($held);
 like(($held->{done} ? 'closed ' : 'open ') . $r->{status}, qr/^closed (?:0|503)$/,
 	'a worker that is killed ends the search');
-ok(wait_until(sub { $t->sql('SELECT 1') }, 20), 'the server recovers');
+ok(wait_until(sub { $t->sql('SELECT 1') }), 'the server recovers');
 $t->let_go('search_worker');
 $t->wait_ready;
-$r = end_request(begin_search(), 10);
+$r = end_request(begin_search());
 is($r->{status}, 200, 'and the next search has workers again');
 is_deeply($r->{json}{data}{rows}, [ [ 'acme', 3000 ] ], 'with all events');
 ok(idle(), 'which are given back');

@@ -27,7 +27,7 @@ sub all_end
 	my ($name, @requests) = @_;
 	$t->let_go('execute_request');
 	my %status;
-	$status{ end_request($_, 60)->{status} }++ foreach @requests;
+	$status{ end_request($_)->{status} }++ foreach @requests;
 	is_deeply(\%status, { 200 => scalar @requests }, "$name: all are answered");
 	return;
 }
@@ -44,9 +44,9 @@ $_->{status} == 200 or die $_->{content} foreach map { end_request(search($_)) }
 # Long enough to be busy for half a minute, however slow the machine is.
 $t->stop_at('execute_request');
 my @held = map { search('one') } 1 .. 6;
-ok(wait_until(sub { busy(2) }, 10), 'an owner who is alone has two of the three places');
+ok(wait_until(sub { busy(2) }), 'an owner who is alone has two of the three places');
 push @held, map { search('two') } 1 .. 6;
-ok(wait_until(sub { busy(3) }, 10), 'a second one, who has used nothing, has the last');
+ok(wait_until(sub { busy(3) }), 'a second one, who has used nothing, has the last');
 sleep 8;    # what they use is the time for which they are busy
 all_end('two owners', @held);
 
@@ -54,20 +54,20 @@ all_end('two owners', @held);
 
 $t->stop_at('execute_request');
 @held = map { search($_) } ('one', 'two') x 6;
-ok(wait_until(sub { busy(2) }, 10), 'two busy owners have a place each');
-ok(!wait_until(sub { busy(3) }, 2), '... and not the last');
+ok(wait_until(sub { busy(2) }), 'two busy owners have a place each');
+ok(stays(sub { !busy(3) }, 2), '... and not the last');
 push @held, search('third');
-ok(wait_until(sub { busy(3) }, 10), 'a third one, who has used little, has it at once');
+ok(wait_until(sub { busy(3) }), 'a third one, who has used little, has it at once');
 push @held, begin_request($t, GET => '/api/v1/members', token => $org{one}{token});
-ok(wait_until(sub { busy(4) }, 10), 'and management its own');
+ok(wait_until(sub { busy(4) }), 'and management its own');
 all_end('three owners', @held);
 
 # Another organization does not make an owner another one.
 $t->stop_at('execute_request');
 @held = map { search($_) } ('one', 'two') x 2;
-ok(wait_until(sub { busy(2) }, 10), 'they have a place each again');
+ok(wait_until(sub { busy(2) }), 'they have a place each again');
 push @held, search('another');
-ok(!wait_until(sub { busy(3) }, 2), 'another organization of a busy owner does not have the '
+ok(stays(sub { !busy(3) }, 2), 'another organization of a busy owner does not have the '
 	. 'last either');
 all_end('another organization', @held);
 

@@ -204,7 +204,7 @@ close $stuck->{socket};
 is_refused(open_tail('', token => $org->{token}), '429 RATE_LIMIT_EXCEEDED',
 	'also later: tails keep their places');
 close $_->{socket} foreach @open;
-ok(wait_until(sub { open_tail('', token => $org->{token})->{status} == 200 }, 10),
+ok(wait_until(sub { open_tail('', token => $org->{token})->{status} == 200 }),
 	'the places of closed ones come free');
 
 # Tails that are not read lose their places, and must not come back beside those that got them.
@@ -215,7 +215,7 @@ ok(wait_until(sub { open_tail('', token => $org->{token})->{status} == 200 }, 10
 		json => [ map { { event => "big $_ " . 'x' x 200_000 } } 1 .. 20 ]) for 1 .. 2;
 	my @later;
 	ok(wait_until(sub { push @later, open_tail('', token => $key); pop @later
-		if $later[-1]{status} != 200; @later == 5 }, 20),
+		if $later[-1]{status} != 200; @later == 5 }),
 		'places of tails that are not read come free');
 	my $ended = 0;
 	foreach my $tail (@unread)
@@ -250,12 +250,12 @@ close $_->{socket} foreach $again, $errors, $doomed;
 my @gone = map { open_tail('') } 1 .. 4;
 close $_->{socket} foreach @gone;
 # A tail looks each second.
-ok(wait_until(sub { my $runs = tail_runs(); stays(sub { tail_runs() == $runs }, 2.2) }, 20),
+ok(wait_until(sub { my $runs = tail_runs(); stays(sub { tail_runs() == $runs }, 2.2) }),
 	'no search goes on for clients that have gone');
 
 # A worker that is killed politely ends the tail; the client comes again.
 my $cut;
-ok(wait_until(sub { $cut = open_tail(''); $cut->{status} == 200 }, 10), 'a place is free again');
+ok(wait_until(sub { $cut = open_tail(''); $cut->{status} == 200 }), 'a place is free again');
 foreach my $pid ($t->workers('^logsvc executor')) { $t->sql("SELECT pg_terminate_backend($pid)"); }
 $t->wait_ready;
 send_event($org, event => 'after the change of guard');

@@ -24,7 +24,7 @@ sub load
 					|| CASE n % 5 WHEN 0 THEN jsonb_build_object('zone', 'z' || n % 3, 'mixed', n % 2) WHEN 1
 						THEN '{"mixed": "a"}' WHEN 2 THEN '{"mixed": null}' WHEN 3 THEN '{"deep": {"a": 1}}' ELSE '{}' END)) AS events
 			FROM generate_series(1, $n) n GROUP BY n / 900) e});
-	return wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20);
+	return wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 });
 }
 load(9000, '2h', 36000);
 load(4500, '15h20m', 1200);

@@ -26,7 +26,7 @@ $_->warn_once('first') foreach values %client;
 foreach my $name (@names)
 {
 	my $client = $client{$name};
-	ok(wait_until(sub { $client->done && @{ search("\"refused by $name\"") } }, 60), "$name: found")
+	ok(wait_until(sub { $client->done && @{ search("\"refused by $name\"") } }), "$name: found")
 		or diag $client->said;
 	ok($client->close, "$name: it ends");
 	unlike($client->said, qr/error|lost|refused/i, "$name: without a complaint")

@@ -357,9 +357,9 @@ foreach my $type ($protobuf, 'application/json')
 		body => $type eq $protobuf ? request_of($record) : json_encode(json_request($json_record)));
 	my $pid = $t->wait_held('accept_before_commit');
 	$t->sql("SELECT pg_terminate_backend($pid)");
-	is_retryable(end_request($held, 10), 503, 14, "an acceptor ends: $type", 'SERVICE_UNAVAILABLE');
+	is_retryable(end_request($held), 503, 14, "an acceptor ends: $type", 'SERVICE_UNAVAILABLE');
 	$t->let_go('accept_before_commit');
-	$t->wait_ready(15);
+	$t->wait_ready;
 }
 
 $t->stop;

@@ -30,7 +30,7 @@ sub events
 }
 
 say_syslog(4, 'disk almost full');
-ok(wait_until(sub { @{ events('"disk almost full"') } }, 20), 'a message is found')
+ok(wait_until(sub { @{ events('"disk almost full"') } }), 'a message is found')
   or diag $client->said;
 my ($e) = @{ events('"disk almost full"') };
 is_deeply({ map { $_ => $e->{$_} } qw(level source service attributes index) },
@@ -38,7 +38,7 @@ is_deeply({ map { $_ => $e->{$_} } qw(level source service attributes index) },
 		index => 'main' }, 'with its fields');
 
 # The writers stop, others fill the queue, and rsyslog goes on.
-wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20);
+wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 });
 $t->stop_at('write_before_commit');
 is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 	json => [ map { "filler $_" } 1 .. 1000 ])->{status}, 202,
@@ -46,13 +46,13 @@ is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 $t->wait_held('write_before_commit');
 say_syslog(3, "kept $_") foreach 1 .. 20;
 ok(wait_until(sub { $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
-	json => [ ('x') x 3 ])->{status} == 429 }, 10),
+	json => [ ('x') x 3 ])->{status} == 429 }),
 	'it is full');
 ok(wait_until(sub { (() = $client->said =~ /kept \d+\\"/g) >= 20 }, 20),
 	'what was refused is in the error file');
 is(scalar @{ events('kept') }, 0, 'and nothing of it is stored');
 $t->let_go('write_before_commit');
-ok(wait_until(sub { say_syslog(3, 'after'); @{ events('after') } }, 30),
+ok(wait_until(sub { say_syslog(3, 'after'); @{ events('after') } }),
 	'when there is room it goes on')
   or diag $client->said;
 

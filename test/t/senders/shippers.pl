@@ -27,7 +27,7 @@ foreach my $name (qw(curl python syslog-ng syslog-ng-syslog rsyslog-elasticsearc
 	my $client = LogsvcClients->start($name, $t->http_port, $org->{ingest_key}, $port);
 	my $tag = $name =~ s/-//gr;
 	$client->log("before$tag", 20, 0);
-	ok(wait_until(sub { $client->done && @{ events("before$tag") } >= 20 }, 40), "$name: lines are found")
+	ok(wait_until(sub { $client->done && @{ events("before$tag") } >= 20 }), "$name: lines are found")
 		or diag $client->said;
 	is(numbers("before$tag"), join(' ', 1 .. 20), "$name: each once");
 	my ($e) = @{ events("before$tag \"line 7\"") };
@@ -44,18 +44,18 @@ foreach my $name (qw(curl python syslog-ng syslog-ng-syslog rsyslog-elasticsearc
 	$client->log("away$tag", 20, 0);
 	if ($name ne 'curl')
 	{
-		ok(wait_until(sub { $client->done }, 20), "$name: takes lines while the server is away");
+		ok(wait_until(sub { $client->done }), "$name: takes lines while the server is away");
 	}
 	$t->start;
 	$t->wait_ready;
-	ok(wait_until(sub { $client->done && @{ events("away$tag") } >= 20 }, 60),
+	ok(wait_until(sub { $client->done && @{ events("away$tag") } >= 20 }),
 		"$name: it sends them when the server is back") or diag $client->said;
 	is(numbers("away$tag"), join(' ', 1 .. 20), "$name: each of them once");
 
 	# Without room in the queue the answer is 429: all but rsyslog try again (rsyslog.pl).
 	if ($name ne 'rsyslog-elasticsearch')
 	{
-		wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20);
+		wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 });
 		$t->stop_at('write_before_commit');
 		my $filler = $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 			json => [ map { "filler $_" } 1 .. 1000 ]);
@@ -66,7 +66,7 @@ foreach my $name (qw(curl python syslog-ng syslog-ng-syslog rsyslog-elasticsearc
 		$client->log("full$tag", 20, 0);
 		ok(stays(sub { !@{ events("full$tag") } }, 2), "$name: also what it sends");
 		$t->let_go('write_before_commit');
-		ok(wait_until(sub { $client->done && @{ events("full$tag") } >= 20 }, 60),
+		ok(wait_until(sub { $client->done && @{ events("full$tag") } >= 20 }),
 			"$name: it sends again when there is room") or diag $client->said;
 		is(numbers("full$tag"), join(' ', 1 .. 20), "$name: each of these once");
 	}

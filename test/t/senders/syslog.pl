@@ -34,7 +34,7 @@ sub found
 	my ($q, $n, $name) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $rows;
-	ok(wait_until(sub { @{ $rows = events($q) } >= $n }, 30), $name);
+	ok(wait_until(sub { @{ $rows = events($q) } >= $n }), $name);
 	is(scalar @$rows, $n, '... once') if @$rows != $n;
 	return $rows->[0] // {};
 }
@@ -49,13 +49,13 @@ sub connect_to
 {
 	my ($name, $proto) = @_;
 	return wait_until(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port{$name},
-		Proto => $proto // 'tcp') }, 20) || die "cannot connect to $name: $!";
+		Proto => $proto // 'tcp') }) || die "cannot connect to $name: $!";
 }
 
 sub log_has
 {
 	my ($like) = @_;
-	return wait_until(sub { slurp_file($t->node->logfile) =~ $like }, 20);
+	return wait_until(sub { slurp_file($t->node->logfile) =~ $like });
 }
 
 # ---- names that the setting has and nobody else ----
@@ -118,7 +118,7 @@ my $syslog_ng;
 		'>', "$dir/ng.out", '2>', "$dir/ng.err");
 }
 my $feed = wait_until(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $to_ng,
-	Proto => 'tcp') }, 20) || die 'syslog-ng does not listen: ' . slurp_file("$dir/ng.err");
+	Proto => 'tcp') }) || die 'syslog-ng does not listen: ' . slurp_file("$dir/ng.err");
 my $when = POSIX::strftime('%b %e %H:%M:%S', localtime);
 $feed->print("<27>$when h2 app[8]: syslog-ng says $_\n") foreach 1 .. 50;
 $feed->flush;
@@ -155,7 +155,7 @@ CONF
 my $rsyslog = start([ 'rsyslogd', '-n', '-f', "$dir/rsyslog.conf", '-i', "$dir/pid" ], '>',
 	"$dir/out", '2>', "$dir/err");
 my $to_rsyslog = wait_until(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $in,
-	Proto => 'tcp') }, 20)
+	Proto => 'tcp') })
   or die 'rsyslog does not listen: ' . slurp_file("$dir/err");
 my $time = POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime);
 $to_rsyslog->print("<27>1 $time h1 app 7 - - rsyslog says $_\n") foreach 1 .. 100;
@@ -172,7 +172,7 @@ my $curl = "curl -sS -m 20 --cacert $dir/cert.pem -H 'Authorization: Bearer $oth
   . "'https://localhost:" . $t->http_port . "/api/v1/search?q=%22rsyslog+says%22&earliest=-1h&limit=1000'";
 my $rows = [];
 ok(wait_until(sub { my $r = eval { json_decode(scalar `$curl 2> $dir/curl`) };
-	$rows = $r->{data}{rows} // []; @$rows >= 100 }, 60), 'rsyslog by TLS, as soon as there is a port')
+	$rows = $r->{data}{rows} // []; @$rows >= 100 }), 'rsyslog by TLS, as soon as there is a port')
   or diag(slurp_file("$dir/err"), slurp_file("$dir/curl"));
 is_deeply(part($rows->[0] // {}), { index => 'main', level => 'error', service => 'app',
 	source => 'h1' }, 'with its fields');
@@ -180,7 +180,7 @@ $rsyslog->signal('TERM');
 finish $rsyslog;
 $t->sql("ALTER SYSTEM RESET $_") foreach qw(logsvc.tls_certificate logsvc.tls_key);
 $t->set('logsvc.syslog_listeners', "$set, tcp:$port{other}=gone");
-ok(wait_until(sub { eval { events('*') } }, 30), 'plain again');
+ok(wait_until(sub { eval { events('*') } }), 'plain again');
 
 # ---- what holds for them as for HTTP ----
 
@@ -189,7 +189,7 @@ print $s "<13>for nobody yet\n";
 ok(log_has(qr/listener tcp:$port{other}: messages wait, because they are refused: 404 NOT_FOUND/),
 	'no such organization: the log says so');
 my $gone = $t->organization('gone');
-is(scalar(@{ wait_until(sub { my $r = events('*', $gone->{token}); @$r ? $r : undef }, 20) || [] }),
+is(scalar(@{ wait_until(sub { my $r = events('*', $gone->{token}); @$r ? $r : undef }) || [] }),
 	1, 'when there is one its messages arrive');
 is_deeply(events('"for nobody yet"', $other->{token}), [], 'no other organization has them');
 
@@ -202,12 +202,12 @@ my $allowed = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port{o
 print $allowed "<13>from a good address\n";
 $t->sql("SELECT logsvc.set_ip_allowlist('[]', organization => 'gone')")
 	if ok(wait_until(sub { $t->sql("SELECT logsvc.act_as('gone'); SELECT count(*) FROM logsvc.events('*')")
-		=~ /\b2\b/ }, 20), 'one that it has');
+		=~ /\b2\b/ }), 'one that it has');
 is_deeply([ sort map { $_->{event} } @{ events('*', $gone->{token}) } ],
 	[ 'for nobody yet', 'from a good address' ], 'nothing else is stored');
 
 # A full queue: TCP waits.
-wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20);
+wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 });
 $t->set('logsvc.queue_limit', 1000);
 $t->stop_at('write_before_commit');
 $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "filler $_" } 1 .. 700 ]);

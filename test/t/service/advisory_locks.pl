@@ -23,11 +23,11 @@ is(held_by(), 2, 'a tenant holds advisory locks');
 is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 	json => [ map { "e $_" } 1 .. 20 ])->{status}, 202, 'events');
 ok(wait_until(sub { $t->sql(q{SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = 'main'})
-	== 20 }, 20), 'are stored');
+	== 20 }), 'are stored');
 my $id = $t->sql(q{SELECT logsvc.act_as('acme'); SELECT logsvc.delete_logs('index=main }
 	. q{earliest=-1h', 'test') ->> 'id'}) =~ s/.*\n//sr;
 ok(wait_until(sub { $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE }
-	. q{index_name = 'main'}) == 0 }, 30), 'and deleted: no advisory lock keeps a deletion waiting')
+	. q{index_name = 'main'}) == 0 }), 'and deleted: no advisory lock keeps a deletion waiting')
   or diag($t->sql('SELECT status FROM logsvc_internal.deletion'));
 
 # Eight small parts are merged.
@@ -36,10 +36,10 @@ foreach my $i (1 .. 8)
 	is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 		json => ["merged $i"])->{status}, 202, "event $i");
 	ok(wait_until(sub { $t->sql(q{SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = }
-		. q{'main'}) == $i }, 20), 'is a part');
+		. q{'main'}) == $i }), 'is a part');
 }
 ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'main' }
-	. q{AND level > 1}) >= 1 }, 60), 'merges go on too');
+	. q{AND level > 1}) >= 1 }), 'merges go on too');
 
 my $tomorrow = $t->sql(q{SELECT to_char((now() AT TIME ZONE 'UTC')::date + 2, 'YYYYMMDD')});
 $t->sql("DROP TABLE logsvc_internal.part_$tomorrow");

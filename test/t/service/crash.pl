@@ -36,7 +36,7 @@ $t->sql(q{
 			LATERAL part_events(p.header, p.body) e;});
 
 sub wait_written { return wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue')
-	== 0 }, 30); }
+	== 0 }); }
 
 # ---- at each point ----
 
@@ -54,15 +54,15 @@ foreach my $case ([ accept_before_commit => 0 ], [ accept_after_commit => 1 ],
 	my $id;
 	if ($point =~ /^write/)
 	{
-		my $r = end_request($request, 10);
+		my $r = end_request($request);
 		is($r->{status}, 202, "$point: the event is accepted before");
 		$id = $r->{json}{data}{id};
 	}
 	kill_process($pid);
-	isnt(end_request($request, 10)->{status}, 202, "$point: no 202 from one who is killed")
+	isnt(end_request($request)->{status}, 202, "$point: no 202 from one who is killed")
 		unless defined $id;
 	delete $t->{stop_points};
-	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), "$point: the server recovers");
+	ok(wait_until(sub { $t->sql('SELECT 1') }), "$point: the server recovers");
 	is($t->sql("SELECT count(*) FROM found WHERE event = '$point'"), $expected,
 		"$point: found $expected times");
 	$t->wait_ready;
@@ -146,7 +146,7 @@ my ($done_kills, $down) = (0, 0);
 foreach my $k (1 .. $kills)
 {
 	my $threshold = ($k - 0.95 + rand 0.7) / $kills * $events;
-	wait_until(sub { progress() >= $threshold }, 60) or last;
+	wait_until(sub { progress() >= $threshold }) or last;
 	sleep rand 0.05;
 	my $postmaster = $t->node->{_pid};
 	my @children = split ' ', `ps -o pid= --ppid $postmaster`;
@@ -222,7 +222,7 @@ cmp_ok($lost + $refused, '>=', $kills / 2, 'the kills hit requests');
 # There are other organizations, for which a quarter is kept: this one may have 1,000.
 $t->set('logsvc.queue_limit', 1333);
 ok(wait_until(sub { $t->http(POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
-				json => [ map { "x $_" } 1 .. 1000 ])->{status} == 202 }, 10),
+				json => [ map { "x $_" } 1 .. 1000 ])->{status} == 202 }),
 					'the depth is exact');
 unlike($t->log_text, qr/PANIC|corrupt/, 'no PANIC, nothing corrupt');
 $t->stop;

@@ -144,19 +144,19 @@ foreach my $how ('DROP EXTENSION logsvc', 'BEGIN; DROP EXTENSION logsvc; ROLLBAC
 		$t->sql("DROP SCHEMA IF EXISTS logsvc_internal CASCADE");
 		my $start = time;
 		$t->create_extension;
-		$t->wait_ready(10);
+		$t->wait_ready;
 		note sprintf 'CREATE EXTENSION to ready: %.2f s', time - $start;
 		$org = $t->organization('acme');
 	}
 	else
 	{
-		$t->wait_ready(10);
+		$t->wait_ready;
 		check_load($name);
 	}
 	is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
 		json => { event => 'after' })->{status}, 202,
 		"$name: the service is back");
-	ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10),
+	ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }),
 		"$name: and writes");
 }
 
@@ -168,7 +168,7 @@ foreach my $how ('DROP EXTENSION logsvc', 'BEGIN; DROP EXTENSION logsvc; ROLLBAC
 	is($state, '55P03', 'DROP EXTENSION fails at the lock of a session');
 	$blocker->query_safe('ROLLBACK');
 	$blocker->quit;
-	$t->wait_ready(10);
+	$t->wait_ready;
 	is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
 		json => { event => 'after' })->{status}, 202,
 		'and the service is back');
@@ -192,12 +192,12 @@ foreach my $how ('DROP DATABASE logs', 'DROP DATABASE logs WITH (FORCE)')
 	my $name = $how =~ /FORCE/ ? 'DROP DATABASE (FORCE)' : 'DROP DATABASE';
 	$t = LogsvcTest->new(name => $how =~ /FORCE/ ? 'force' : 'drop', extension => 0,
 		conf => "logsvc.database = 'logs'\nlogsvc.flush_interval = '50ms'\nlogsvc.executors = 2");
-	ok(wait_until(sub { $t->log_text =~ /waiting: database "logs" does not exist/ }, 15),
+	ok(wait_until(sub { $t->log_text =~ /waiting: database "logs" does not exist/ }),
 		'the log says that the database is missing');
 	$t->sql('CREATE DATABASE logs');
 	$t->{database} = 'logs';
 	$t->create_extension;
-	$t->wait_ready(15);
+	$t->wait_ready;
 	pass('CREATE DATABASE and CREATE EXTENSION start the service');
 	$org = $t->organization('acme');
 	$t->stop_at($_) foreach @points;
@@ -209,14 +209,14 @@ foreach my $how ('DROP DATABASE logs', 'DROP DATABASE logs WITH (FORCE)')
 	check_load($name);
 	$t->{database} = 'postgres';
 	ok(wait_until(sub { my @said = $t->log_text =~ /(waiting: database "logs" does not exist)/g;
-		@said == 2 }, 15),
+		@said == 2 }),
 		'the log says that it is gone');
 	$t->sql('CREATE DATABASE logs');
 	$t->{database} = 'logs';
 	delete $t->{stop_points};
 	$t->create_extension;
 	$t->let_go($_) foreach @points;
-	$t->wait_ready(15);
+	$t->wait_ready;
 	pass('a new one starts the service again');
 	$t->stop;
 }

@@ -109,27 +109,27 @@ my @long = map { begin_request($t, GET => '/api/v1/search?q=x', token => $_) } @
 # Nor do names of organizations that it makes up.
 push @long, map { begin_request($t, GET => '/api/v1/search?q=x', token => $org->{read_key},
 	headers => { 'X-Organization-Id' => "made-up-$_" }) } 1 .. 8;
-ok(wait_until(sub { busy(2) }, 10), 'two of four executors are busy');
+ok(wait_until(sub { busy(2) }), 'two of four executors are busy');
 my $busy_since = time;
-ok(!wait_until(sub { is_held(3) }, 2), 'and stay the only ones');
+ok(stays(sub { !is_held(3) }, 2), 'and stay the only ones');
 my @guesses = map { begin_request($t, GET => '/api/v1/search?q=x', token => 'pat_'
 	. join('', map { chr(97 + rand 26) } 1 .. 40)) } 1 .. 20;
-is(scalar(grep { end_request($_, 10)->{status} == 401 } @guesses), 20,
+is(scalar(grep { end_request($_)->{status} == 401 } @guesses), 20,
 	'credentials that are made up are answered 401 meanwhile');
 both('two of four executors busy');
 
 # The third takes a search of another organization; the last one is left, whoever searches.
 push @long, begin_request($t, GET => '/api/v1/search?q=x3', token => $other->{token});
-ok(wait_until(sub { busy(3) }, 10), 'a third one takes a search of another organization');
+ok(wait_until(sub { busy(3) }), 'a third one takes a search of another organization');
 my $third = $t->organization('third');
 push @long, begin_request($t, GET => $_, token => $third->{token})
   foreach '/api/v1/search?q=x', '/api/v1/logs', '/api/v1/templates', '/api/v1/search/fields',
   '/api/v1/audit/export', '/api/v1/audit', '/api/v1/usage/history', '/api/v1/indexes';
 push @long, begin_request($t, DELETE => '/api/v1/logs?dryRun=true', token => $third->{token},
 	json => { q => 'index=main', reason => 'x' });
-ok(!wait_until(sub { is_held(4) }, 2), 'all that reads events has three of four');
+ok(stays(sub { !is_held(4) }, 2), 'all that reads events has three of four');
 my $manages = begin_request($t, GET => '/api/v1/members', token => $third->{token});
-ok(wait_until(sub { busy(4) }, 10), 'the last one takes what reads none');
+ok(wait_until(sub { busy(4) }), 'the last one takes what reads none');
 compare('all executors busy: ingest', $ingest, 202, \&ingest);
 push @long, $manages;
 my $waits = begin_request($t, GET => '/api/v1/search?q=x', token => $other->{ingest_key});
@@ -137,8 +137,8 @@ ok(!answered($waits, 0.2), 'a further search waits for an executor');
 sleep 2 - (time - $busy_since) if time - $busy_since < 2;
 is(scalar(grep { answered($_) } @long), 0, 'they were busy for seconds');
 $t->let_go('execute_request');
-isnt(end_request($_, 10)->{status}, 0, 'each is answered in the end') foreach @long;
-my $r = end_request($waits, 10);
+isnt(end_request($_)->{status}, 0, 'each is answered in the end') foreach @long;
+my $r = end_request($waits);
 is($r->{status}, 403, 'also the one that waited');
 
 # ---- connections ----
@@ -178,7 +178,7 @@ ok(wait_until(sub {
 			$closed++ if select($bits, undef, undef, 0);
 		}
 		$closed == @slow;
-	}, 10), 'the slow clients are thrown out after the time for headers');
+	}), 'the slow clients are thrown out after the time for headers');
 cmp_ok(time - $start, '>', 2.5, 'not before');
 
 # ---- an evaluation that is being made ----
@@ -189,7 +189,7 @@ my $evaluation = begin_request($t, POST => '/api/v1/evaluations/run-adhoc', toke
 $t->wait_held('evaluate_request');
 both('a busy evaluator');
 $t->let_go('evaluate_request');
-is(end_request($evaluation, 10)->{status}, 200, 'it is answered');
+is(end_request($evaluation)->{status}, 200, 'it is answered');
 
 # ---- a large body on its way ----
 
@@ -230,7 +230,7 @@ foreach my $round (1 .. 5)
 		body => $body,
 		headers => { 'Content-Type' => 'application/x-ndjson' });
 	push @behind, ingest()->{seconds};
-	end_request($large[-1], 20);
+	end_request($large[-1]);
 }
 note sprintf 'behind a body of 9 MB: %s ms', join ' ', map { sprintf '%.0f', $_ * 1000 } @behind;
 cmp_ok((sort { $a <=> $b } @behind)[2], '<', $limit,
@@ -242,7 +242,7 @@ my $heavy = begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => 
 my $light = request($t, POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
 	json => { rows => ['x'], preview => JSON::PP::true });
 note sprintf 'an evaluation of 10,000 rows: %.0f ms, one behind it %.0f ms',
-	end_request($heavy, 20)->{seconds} * 1000, $light->{seconds} * 1000;
+	end_request($heavy)->{seconds} * 1000, $light->{seconds} * 1000;
 
 close $_ foreach @idle, @slow;
 $t->stop;

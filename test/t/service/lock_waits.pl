@@ -59,7 +59,7 @@ my @requests = map { my $n = $_; map { begin_request($t, PATCH => $path{ $_->{sl
 others_are_served('changes of three organizations wait for locks');
 foreach my $request (@requests)
 {
-	my $r = end_request($request, 60);
+	my $r = end_request($request);
 	is(answer($r), $unavailable, 'a change that waits for a lock is refused');
 	is($r->{headers}{'retry-after'}, 1, '... and may be sent again');
 	like($r->{json}{error}, qr/another transaction holds a lock.*nothing was changed/,
@@ -95,7 +95,7 @@ $session->query_safe('BEGIN; SELECT FROM logsvc_internal.organization FOR UPDATE
 @requests = map { begin_request($t, POST => '/api/v1/api-keys', token => $org->{token},
 	json => { name => 'two', scope => 'read-only' }, headers => { 'Idempotency-Key' => 'two' }) } 1,
 		2;
-is(answer(end_request($_, 60)), $unavailable, 'one of two with the same key') foreach @requests;
+is(answer(end_request($_)), $unavailable, 'one of two with the same key') foreach @requests;
 $session->query_safe('ROLLBACK');
 
 # ---- at the commit ----
@@ -119,13 +119,13 @@ my $first = begin_request($t, POST => '/api/v1/logs', token => $new, json => { e
 my @tries = map { begin_request($t, POST => '/api/v1/auth/sign-in',
 	json => { email => $org->{email}, password => 'wrong wrong wrong' }) } 1, 2;
 others_are_served('commits wait for the head of a chain');
-is(answer(end_request($first, 60)), '202 ', 'the first use of a key waits for nobody');
-is(end_request($_, 60)->{status}, 401, 'a sign-in is refused') foreach @tries;
-is(answer(end_request($_, 60)), $unavailable, 'what cannot be in the audit log is not done')
+is(answer(end_request($first)), '202 ', 'the first use of a key waits for nobody');
+is(end_request($_)->{status}, 401, 'a sign-in is refused') foreach @tries;
+is(answer(end_request($_)), $unavailable, 'what cannot be in the audit log is not done')
 	foreach @requests;
 is($t->sql(q{SELECT count(*) FROM logsvc_internal.invitation}), 0, '... indeed');
 ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.account_work WHERE attempts > 0')
-	> 0 }, 30), 'what follows a sign-in is put off');
+	> 0 }), 'what follows a sign-in is put off');
 
 # The scheduler: one task that cannot write its entry, and all the others.  Rolled back, so that the
 # worker sees nothing of it.
@@ -150,33 +150,33 @@ sub waited { my ($r) = @_;
 $session->query_safe(q{BEGIN; SELECT FROM logsvc_internal.audit_head h JOIN }
 	. q{logsvc_internal.organization o ON o.id = h.organization_id WHERE slug LIKE 'locked%' FOR }
 	. q{UPDATE OF h});
-is(answer(end_request($_, 60)), $unavailable, 'a change of an organization that is locked')
+is(answer(end_request($_)), $unavailable, 'a change of an organization that is locked')
 	foreach invite('first');
 @requests = invite('second');
 others_are_served('six locked organizations have all executors');
-is(join(' ', map { waited(end_request($_, 60)) } @requests), join(' ', (100) x 6),
+is(join(' ', map { waited(end_request($_)) } @requests), join(' ', (100) x 6),
 	'they wait a tenth of the time while locks hold up the executors');
 @requests = invite('third');
 is(waited(end_request(begin_request($t, PATCH => path_of($locked[0]),
 	token => $locked[0]{token}, json => { name => 'x' }), 60)), 1000,
 	'what takes rights away waits for the watcher as long as ever');
-end_request($_, 60) foreach @requests;
+end_request($_) foreach @requests;
 $session->query_safe('ROLLBACK');
-is(end_request($_, 60)->{status}, 201, 'when the locks are gone they go on') foreach invite('last');
+is(end_request($_)->{status}, 201, 'when the locks are gone they go on') foreach invite('last');
 
 # ---- searches ----
 
 $session->query_safe('BEGIN; LOCK TABLE logsvc_internal.part IN ACCESS EXCLUSIVE MODE');
 my $search = begin_request($t, GET => '/api/v1/search?q=x', token => $other->{token});
-ok(wait_until(sub { waiting() > 0 }, 20), 'a search waits for a lock');
+ok(wait_until(sub { waiting() > 0 }), 'a search waits for a lock');
 ok(!answered($search, 2.5), '... for longer than a change');
 $session->query_safe('ROLLBACK');
-is(end_request($search, 60)->{status}, 200, '... and is answered');
+is(end_request($search)->{status}, 200, '... and is answered');
 
 # ---- tables of credentials ----
 
 $session->query_safe('BEGIN; LOCK TABLE logsvc_internal.access_token IN ACCESS EXCLUSIVE MODE');
-my $r = end_request(begin_request($t, GET => '/api/v1/members', token => 'pat_' . 'x' x 40), 60);
+my $r = end_request(begin_request($t, GET => '/api/v1/members', token => 'pat_' . 'x' x 40));
 is(answer($r), $unavailable, 'a credential that cannot be looked up');
 $session->query_safe('ROLLBACK');
 $session->quit;

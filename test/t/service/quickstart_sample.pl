@@ -50,7 +50,7 @@ cmp_ok(scalar @{ get("kpis/$_->{id}/series", range => '6h') }, '>', 100, "$_->{n
 is(scalar(grep { $_->{events} > 1000 } @{ get('usage/history') }), 30, 'a month of usage');
 is(scalar @{ get('members') }, 5, 'five people');
 my ($export) = grep { $_->{enabled} } @{ get('scheduled-exports') };
-ok(wait_until(sub { (get("scheduled-exports/$export->{id}/runs")->[0]{status} // '') eq 'succeeded' }, 60), 'an export has run');
+ok(wait_until(sub { (get("scheduled-exports/$export->{id}/runs")->[0]{status} // '') eq 'succeeded' }), 'an export has run');
 
 sub count { return get('search', q => "$_[0] earliest=-2d | stats count")->{rows}[0][0]; }
 is(count(q(event CONTAINS "4111 1111")), 0, 'no card number is stored');

@@ -24,7 +24,7 @@ sub status_when
 	my ($wanted, $name) = @_;
 	my $data;
 	ok(wait_until(sub { $data = $t->http(GET => $path)->{json}{data};
-		$data && $wanted->($data) }, 60), $name) or diag json_encode($data);
+		$data && $wanted->($data) }), $name) or diag json_encode($data);
 	return $data;
 }
 # A probe at once, as if a minute were over: one begins when it is switched on.
@@ -105,8 +105,8 @@ status_when(sub { !$_[0]{probe} }, 'without a probe');
 $t->sql('DELETE FROM logsvc_internal.status_minute');
 $t->stop_at('prober_note');
 $t->set('logsvc.status_probe', 'on');
-kill_process($t->wait_held('prober_note', 60));
-ok(wait_until(sub { $t->sql('SELECT 1') }, 60), 'a prober is killed');
+kill_process($t->wait_held('prober_note'));
+ok(wait_until(sub { $t->sql('SELECT 1') }), 'a prober is killed');
 $t->wait_ready;
 status_when(sub { $_[0]{probe} && $_[0]{probe}{ok} }, 'another one looks again');
 is($t->sql($keys), 2, 'with two keys');
@@ -148,7 +148,7 @@ is($t->http(POST => '/api/v1/invitations/preview', json => { token => 'x' })->{s
 
 # ---- TLS ----
 
-ok(wait_until(sub { $tls->sql("SELECT failed = '{}' AND measured FROM logsvc_internal.status_minute LIMIT 1") eq 't' }, 30),
+ok(wait_until(sub { $tls->sql("SELECT failed = '{}' AND measured FROM logsvc_internal.status_minute LIMIT 1") eq 't' }),
 	'a certificate that nobody has signed does not matter');
 
 $_->stop foreach $t, $tls;

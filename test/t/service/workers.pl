@@ -32,7 +32,7 @@ sub replace_worker
 	return wait_until(sub {
 		my @pids = $t->workers("^$type\$");
 		@pids == $count && !grep { $_ == $pid } @pids;
-	}, 15);
+	});
 }
 
 sub stored { return $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE }
@@ -59,7 +59,7 @@ ok(wait_until(sub {
 		sleep 1;
 		@restless = grep { wake_ups($_) - $before{$_} >= 30 } keys %before;
 		return !@restless;
-	}, 20), 'workers without work rest')
+	}), 'workers without work rest')
 	or diag($t->sql('SELECT backend_type FROM pg_stat_activity WHERE pid IN ('
 		. join(',', @restless) . ')'));
 
@@ -97,19 +97,19 @@ foreach my $kind (sort keys %kinds)
 		"a request is in the $kind");
 	my @before = grep { $_ != $pid } $t->workers('^logsvc (?!launcher)');
 	ok(replace_worker($pid, 'TERM'), "$kind: SIGTERM, and another one comes");
-	my $r = end_request($request, 10);
+	my $r = end_request($request);
 	is("$r->{status} $r->{json}{code}", '503 SERVICE_UNAVAILABLE', "$kind: its request gets 503");
 	ok($r->{headers}{'retry-after'}, "$kind: with Retry-After");
 	$t->let_go($k->{point});
 	my %now = map { $_ => 1 } $t->workers;
 	is(scalar(grep { !$now{$_} } @before), 0, "$kind: the other workers stay");
-	$t->wait_ready(10);
+	$t->wait_ready;
 	my @others = @{ $k->{others} };
 	while (my ($name, $ask, $status) = splice @others, 0, 3)
 	{
 		is($ask->()->{status}, $status, "$kind: the $name goes on");
 	}
-	$r = end_request($k->{begin}->(), 10);
+	$r = end_request($k->{begin}->());
 	isnt($r->{status}, 503, "$kind: the new one serves");
 }
 
@@ -123,7 +123,7 @@ is(ingest()->{status}, 202, 'an event is accepted while an executor is held');
 is($t->http(GET => '/api/v1/members', token => $other->{ingest_key}, client => 'o')->{status}, 403,
 	'the other executor answers meanwhile');
 kill 'INT', $pid;
-my $r = end_request($held, 10);
+my $r = end_request($held);
 is("$r->{status} $r->{json}{code}", '408 QUERY_TIMEOUT',
 	'SIGINT cancels the request that an executor runs');
 $t->let_go('execute_request');
@@ -133,7 +133,7 @@ $t->stop_at('execute_request');
 $held = begin_request($t, GET => $search, token => $org->{token});
 $pid = $t->wait_held('execute_request');
 close $held->{socket};
-ok(wait_until(sub { !$t->sql("SELECT stop_point.held('execute_request')") }, 10),
+ok(wait_until(sub { !$t->sql("SELECT stop_point.held('execute_request')") }),
 	'a client that goes away cancels its query');
 $t->let_go('execute_request');
 
@@ -143,7 +143,7 @@ kill 'INT', grep { $_ } $t->workers('^logsvc (acceptor|executor|evaluator|writer
 is(ingest()->{status}, 202, 'SIGINT to idle workers: events are accepted');
 is($t->http(GET => '/api/v1/search', token => $org->{ingest_key}, client => 'o')->{status}, 403,
 	'and requests executed');
-ok(wait_until(sub { queued() == 0 }, 10), 'and written');
+ok(wait_until(sub { queued() == 0 }), 'and written');
 is_deeply([ sort $t->workers ], [ sort @before ], 'the workers are the same');
 
 # Writers: before and after their commit.
@@ -155,15 +155,15 @@ foreach my $point (qw(write_after_delete write_before_commit write_after_commit)
 	$pid = $t->wait_held($point);
 	ok(replace_worker($pid, 'TERM'), "$point: SIGTERM, and another writer comes");
 	$t->let_go($point);
-	ok(wait_until(sub { queued() == 0 && stored() == $stored + 1 }, 10),
+	ok(wait_until(sub { queued() == 0 && stored() == $stored + 1 }),
 		"$point: the event is stored once");
 }
 
 # After all that the depth is right: all that one of two organizations may have can be taken.
 $t->set('logsvc.queue_limit', 1000);
 ok(wait_until(sub { $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
-				json => [ map { "x $_" } 1 .. 750 ])->{status} == 202 }, 10), 'the depth is exact');
-ok(wait_until(sub { queued() == 0 }, 10), 'written');
+				json => [ map { "x $_" } 1 .. 750 ])->{status} == 202 }), 'the depth is exact');
+ok(wait_until(sub { queued() == 0 }), 'written');
 $t->set('logsvc.queue_limit', 100000);
 
 # ---- the gateway and the launcher ----
@@ -173,13 +173,13 @@ $held = begin_request($t, GET => $search, token => $org->{token});
 $t->wait_held('execute_request');
 my ($gateway) = $t->workers('^logsvc gateway$');
 kill 'TERM', $gateway;
-$r = end_request($held, 10);
+$r = end_request($held);
 is($r->{status}, 503, 'gateway: SIGTERM, and what is in flight gets 503');
 $t->let_go('execute_request');
 ok(wait_until(sub { my @pids = $t->workers('^logsvc gateway$'); @pids == 1
-	&& $pids[0] != $gateway }, 15),
+	&& $pids[0] != $gateway }),
 	'another gateway comes');
-$t->wait_ready(15);
+$t->wait_ready;
 is(ingest()->{status}, 202, 'and finds the workers');
 
 my ($launcher) = $t->workers('^logsvc launcher$');
@@ -197,7 +197,7 @@ ok(wait_until(sub {
 		my @pids = split /\n/, $t->node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity"
 			. " WHERE backend_type = 'logsvc launcher'");
 		@pids == 1 && $pids[0] != $launcher;
-	}, 30),
+	}),
 	'launcher: SIGTERM, and another one comes');
 is_deeply([ sort grep { my $p = $_; !grep { $_ == $p } $t->workers('^logsvc launcher$') }
 	$t->workers ],
@@ -205,7 +205,7 @@ is_deeply([ sort grep { my $p = $_; !grep { $_ == $p } $t->workers('^logsvc laun
 # It knows the workers: one that ends is replaced.
 ok(replace_worker(($t->workers('^logsvc evaluator$'))[0], 'TERM'),
 	'the new launcher replaces a worker');
-ok(wait_until(sub { $t->log_text =~ /is starting in database.*is starting in database/s }, 10),
+ok(wait_until(sub { $t->log_text =~ /is starting in database.*is starting in database/s }),
 	'it has looked for the extension');
 my @full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT "
 	. "jsonb_agg('x'::text) FROM generate_series(1, 151)))");
@@ -214,8 +214,8 @@ is($full[1], 'LS602', 'the depth outlives the launcher');
 	. "jsonb_agg('x'::text) FROM generate_series(1, 150)))");
 is($full[1], '', 'as it was');
 $t->let_go('accept_before_commit');
-is(end_request($held, 10)->{status}, 202, 'the events on their way are accepted');
-ok(wait_until(sub { queued() == 0 }, 10), 'written');
+is(end_request($held)->{status}, 202, 'the events on their way are accepted');
+ok(wait_until(sub { queued() == 0 }), 'written');
 $t->set('logsvc.queue_limit', 100000);
 
 # ---- an error inside ----
@@ -225,11 +225,11 @@ my $position = $t->log_position;
 my $stored = stored();
 $t->sql('ALTER TABLE logsvc_internal.part ADD CONSTRAINT closed CHECK (false) NOT VALID');
 is(ingest()->{status}, 202, 'an event while the store refuses');
-ok(wait_until(sub { $t->log_text($position) =~ /could not write events to its store/ }, 10),
+ok(wait_until(sub { $t->log_text($position) =~ /could not write events to its store/ }),
 	'the log says that it could not be written');
 is(queued(), 1, 'it stays in the queue');
 $t->sql('ALTER TABLE logsvc_internal.part DROP CONSTRAINT closed');
-ok(wait_until(sub { queued() == 0 && stored() == $stored + 1 }, 20), 'and is written later');
+ok(wait_until(sub { queued() == 0 && stored() == $stored + 1 }), 'and is written later');
 
 # The queue refuses: 503, and the acceptor stays.
 my ($acceptor) = $t->workers('^logsvc acceptor$');
@@ -246,16 +246,16 @@ $held = begin_request($t, POST => '/api/v1/logs', token => $org->{ingest_key},
 	json => { event => 'x' });
 $pid = $t->wait_held('accept_before_commit');
 $t->sql("SELECT pg_terminate_backend($pid)");
-is(end_request($held, 10)->{status}, 503, 'FATAL in an acceptor: 503');
+is(end_request($held)->{status}, 503, 'FATAL in an acceptor: 503');
 $t->let_go('accept_before_commit');
-$t->wait_ready(15);
+$t->wait_ready;
 is(ingest()->{status}, 202, 'and the next one accepts');
 
 # An acceptor that ends while it answers a failed transaction gives back its share once.
 $t->set('logsvc.queue_limit', 1000);
 sub batch { return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 	json => [ map { "x $_" } 1 .. $_[0] ], client => 'side'); }
-ok(wait_until(sub { queued() == 0 }, 10), 'the queue is empty');
+ok(wait_until(sub { queued() == 0 }), 'the queue is empty');
 $t->stop_at('write_after_delete');
 is(ingest()->{status}, 202, 'an event for a writer to hold');
 $t->wait_held('write_after_delete');
@@ -265,13 +265,13 @@ $held = begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_k
 	json => [ map { "x $_" } 1 .. 100 ]);
 $t->sql('SELECT pg_cancel_backend(' . $t->wait_held('accept_before_commit') . ')');
 kill 'TERM', $t->wait_held('accept_after_failure');
-is(end_request($held, 10)->{status}, 503, 'SIGTERM while it answers a failed transaction: 503');
+is(end_request($held)->{status}, 503, 'SIGTERM while it answers a failed transaction: 503');
 $t->let_go($_) foreach qw(accept_before_commit accept_after_failure);
-$t->wait_ready(15);
+$t->wait_ready;
 is(batch(151)->{status}, 429, 'still 600 of 750');
 is(batch(150)->{status}, 202, 'just 600 of 750');
 $t->let_go('write_after_delete');
-ok(wait_until(sub { queued() == 0 }, 10), 'written');
+ok(wait_until(sub { queued() == 0 }), 'written');
 $t->set('logsvc.queue_limit', 100000);
 
 # ---- sizes ----
@@ -281,31 +281,31 @@ foreach my $pool (qw(acceptor executor evaluator writer))
 	my $setting = "logsvc.${pool}s";
 	my $was = $t->sql("SHOW $setting");
 	$t->set($setting, 4);
-	ok(wait_until(sub { count_workers($pool) == 4 }, 15), "$setting grows to 4");
+	ok(wait_until(sub { count_workers($pool) == 4 }), "$setting grows to 4");
 	$t->set($setting, 1);
-	ok(wait_until(sub { count_workers($pool) == 1 }, 15), "and shrinks to 1");
-	$t->wait_ready(15);
+	ok(wait_until(sub { count_workers($pool) == 1 }), "and shrinks to 1");
+	$t->wait_ready;
 	is(ingest()->{status}, 202, 'events are accepted') ;
-	ok(wait_until(sub { queued() == 0 }, 10), 'and written');
+	ok(wait_until(sub { queued() == 0 }), 'and written');
 	$t->set($setting, $was);
 }
 
 $t->set('logsvc.compactors', 0);
-ok(wait_until(sub { count_workers('compactor') == 0 }, 15), 'no compactors');
+ok(wait_until(sub { count_workers('compactor') == 0 }), 'no compactors');
 is($t->http(GET => '/readyz')->{status}, 200, 'is ready, as that was asked for');
 $t->set('logsvc.compactors', 1);
 
 # Two acceptors at once: what they commit is written without a further event.
 $t->set('logsvc.acceptors', 3);
-ok(wait_until(sub { count_workers('acceptor') == 3 }, 15), 'three acceptors');
-$t->wait_ready(15);
+ok(wait_until(sub { count_workers('acceptor') == 3 }), 'three acceptors');
+$t->wait_ready;
 foreach my $round (1 .. 5)
 {
 	my @requests = map { begin_request($t, POST => '/api/v1/logs', token => $org->{ingest_key},
 		json => { event => 'x' }) } 1 .. 12;
-	is(scalar(grep { end_request($_, 10)->{status} == 202 } @requests), 12,
+	is(scalar(grep { end_request($_)->{status} == 202 } @requests), 12,
 		'events by three acceptors');
-	ok(wait_until(sub { queued() == 0 }, 10), 'are written');
+	ok(wait_until(sub { queued() == 0 }), 'are written');
 }
 $t->stop;
 
@@ -313,15 +313,14 @@ $t->stop;
 
 my @workers;
 my $few = LogsvcTest->new(name => 'few', ready => 0, conf => 'max_worker_processes = 6');
-ok(wait_until(sub { $few->log_text =~ /cannot start all of its workers/ }, 15),
+ok(wait_until(sub { $few->log_text =~ /cannot start all of its workers/ }),
 	'too few max_worker_processes');
-ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its workers)/g;
-	@lines > 1 }, 2.5),
+ok(stays(sub { 1 == (my @lines = $few->log_text =~ /(cannot start all of its workers)/g) }, 2.5),
 	'is said once');
 like($few->log_text, qr/HINT:  Set max_worker_processes to at least 20/,
 	'with the setting to change');
 unlike($few->log_text, qr/WARNING|ERROR|FATAL|PANIC/, 'and no other complaint');
-ok(wait_until(sub { ($r = $few->http(GET => '/readyz', timeout => 5))->{status} == 503 }, 10)
+ok(wait_until(sub { ($r = $few->http(GET => '/readyz', timeout => 5))->{status} == 503 })
 	&& $r->{json}{code} eq 'SERVICE_UNAVAILABLE', 'the service is not ready')
 	or diag "$r->{status} $r->{content}";
 like($r->{json}{error}, qr/^not running: (?:\w+, )*writer, scheduler, notifier, compactor, watcher, prober, alerter, exporter, health$/,
@@ -332,22 +331,22 @@ $few->stop;
 # With slots for one of four writers the events of every organization are written.
 my $one = LogsvcTest->new(name => 'one', ready => 0,
 	conf => "max_worker_processes = 10\nlogsvc.flush_interval = '50ms'");
-ok(wait_until(sub { $one->log_text =~ /cannot start all of its workers/ }, 15),
+ok(wait_until(sub { $one->log_text =~ /cannot start all of its workers/ }),
 	'too few slots for the writers');
 ok(wait_until(sub { $r = $one->http(GET => '/readyz', timeout => 5);
-	($r->{json}{error} // '') eq 'not running: scheduler, notifier, compactor, watcher, prober, alerter, exporter, health' }, 15),
+	($r->{json}{error} // '') eq 'not running: scheduler, notifier, compactor, watcher, prober, alerter, exporter, health' }),
 	'not ready without those that no request needs at once') or diag $r->{content};
-ok(wait_until(sub { @workers = $one->workers('^logsvc writer$'); @workers == 1 }, 5), 'one runs');
+ok(wait_until(sub { @workers = $one->workers('^logsvc writer$'); @workers == 1 }), 'one runs');
 foreach my $n (1 .. 12)
 {
 	my $sender = $one->organization("org$n");
 	is($one->http(POST => '/api/v1/logs', token => $sender->{ingest_key},
 		json => { event => 'x' })->{status}, 202, "an event of organization $n");
 }
-ok(wait_until(sub { $one->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10),
+ok(wait_until(sub { $one->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }),
 	'all are written');
 $one->set('logsvc.executors', 1);
-ok(wait_until(sub { my @writers = $one->workers('^logsvc writer$'); @writers == 4 }, 15),
+ok(wait_until(sub { my @writers = $one->workers('^logsvc writer$'); @writers == 4 }),
 	'slots that become free are used');
 $one->stop;
 
@@ -359,23 +358,22 @@ my $squatter = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1',
   or die "cannot listen: $!";
 $port->start;
 $port->create_extension;
-ok(wait_until(sub { $port->log_text =~ /cannot listen for HTTP: .*in use/i }, 15),
+ok(wait_until(sub { $port->log_text =~ /cannot listen for HTTP: .*in use/i }),
 	'the port is in use: the log says so')
   or diag $port->log_text;
 like($port->log_text, qr/HINT:  Change logsvc.listen_addresses and logsvc.port/,
 	'with the setting');
-ok(!wait_until(sub { my @lines = $port->log_text =~ /(cannot listen for HTTP)/g; @lines > 1 }, 2.5),
+ok(stays(sub { 1 == (my @lines = $port->log_text =~ /(cannot listen for HTTP)/g) }, 2.5),
 	'once');
 close $squatter;
-$port->wait_ready(15);
+$port->wait_ready;
 pass('the port is free again: the service comes up');
 $port->stop;
 
 # ---- the extension is missing, or of another version ----
 
 my $bare = LogsvcTest->new(name => 'bare', extension => 0);
-ok(wait_until(sub { $bare->log_text =~ /waiting: its extension is not in database "postgres"/ },
-	15),
+ok(wait_until(sub { $bare->log_text =~ /waiting: its extension is not in database "postgres"/ }),
 	'without the extension the log says so');
 is(scalar(@workers = $bare->workers), 1, 'and only the launcher runs');
 $bare->sql('CREATE DATABASE elsewhere');
@@ -390,7 +388,7 @@ $bare->sql("CREATE EXTENSION logsvc; SELECT logsvc.create_organization('early')"
 		or diag $stderr;
 }
 $bare->create_extension;
-$bare->wait_ready(8);
+$bare->wait_ready;
 pass('CREATE EXTENSION starts the workers');
 is(scalar(my @said = $bare->log_text =~ /(waiting: its extension)/g), 1, 'it was said once');
 
@@ -401,8 +399,7 @@ $bare->sql("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'logsvc
 $bare->stop;
 $position = $bare->log_position;
 $bare->start;
-ok(wait_until(sub { $bare->log_text($position) =~ /is not of version \S+, that of the library/ },
-	15),
+ok(wait_until(sub { $bare->log_text($position) =~ /is not of version \S+, that of the library/ }),
 	'another version: the log says so');
 like($bare->log_text($position), qr/HINT:  Run ALTER EXTENSION logsvc UPDATE/, 'with what to do');
 is(scalar(@workers = $bare->workers), 1, 'and only the launcher runs');
@@ -419,7 +416,7 @@ $bare->stop;
 	is($t->http(GET => '/readyz')->{status}, 200, 'a reload of another setting');
 	is($pid->(), $before, 'leaves the gateway alone');
 	$t->set('logsvc.idle_timeout', '50s');
-	ok(wait_until(sub { my $now = $pid->(); $now && $now ne $before }, 20),
+	ok(wait_until(sub { my $now = $pid->(); $now && $now ne $before }),
 		'a reload of its own settings restarts it');
 	$t->wait_ready;
 	like($t->log_text, qr/gateway is restarting with changed settings/, 'and is logged');
@@ -429,7 +426,7 @@ $bare->stop;
 	my $position = $t->log_position;
 	my $dir = LogsvcGateway::certificate();
 	$t->set('logsvc.tls_certificate', "$dir/cert.pem");
-	ok(wait_until(sub { $t->log_text($position) =~ /keeps its former settings: .*/ }, 20),
+	ok(wait_until(sub { $t->log_text($position) =~ /keeps its former settings: .*/ }),
 		'a certificate without a key');
 	like($t->log_text($position), qr/logsvc\.tls_certificate is set, but logsvc\.tls_key is not.*\n.*HINT:  Correct the setting or the file, then reload/,
 		'says what is missing');
@@ -437,7 +434,7 @@ $bare->stop;
 	is($pid->(), $before, 'the same one');
 	$t->set('logsvc.tls_key', "$dir/key.pem");
 	my $url = 'https://localhost:' . $t->http_port;
-	ok(wait_until(sub { `curl -sS -m 5 --cacert $dir/cert.pem $url/healthz 2> /dev/null` =~ /ok/ }, 20),
+	ok(wait_until(sub { `curl -sS -m 5 --cacert $dir/cert.pem $url/healthz 2> /dev/null` =~ /ok/ }),
 		'with the key it speaks TLS');
 
 	# At a start there is nothing to keep.
@@ -446,8 +443,7 @@ $bare->stop;
 	$position = $t->log_position;
 	$t->start;
 	ok(wait_until(sub { $t->log_text($position) =~
-		/cannot listen for HTTP: could not open the file of logsvc\.tls_key: .*\n.*HINT:  Correct the setting or the file/ },
-		20), 'a start without the key file says so');
+		/cannot listen for HTTP: could not open the file of logsvc\.tls_key: .*\n.*HINT:  Correct the setting or the file/ }), 'a start without the key file says so');
 	$t->stop;
 }
 

@@ -54,7 +54,7 @@ sub at_rest
 {
 	return wait_until(sub { $t->sql(q{SELECT count(*) FROM (
 		SELECT organization_id, index_name, day, width_bucket(greatest(rows, raw_bytes >> 10), '{8,64,512,4096,16384}'::bigint[]) AS c
-		FROM logsvc_internal.part WHERE level BETWEEN 1 AND 8 GROUP BY 1, 2, 3, 4 HAVING count(*) >= 8) s}) == 0 }, 30);
+		FROM logsvc_internal.part WHERE level BETWEEN 1 AND 8 GROUP BY 1, 2, 3, 4 HAVING count(*) >= 8) s}) == 0 });
 }
 
 is(scalar(my @workers = $t->workers('^logsvc compactor$')), 2, 'two compactors run');
@@ -104,7 +104,7 @@ is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE min_batch > max_batc
 foreach my $point (qw(compact_after_delete compact_before_commit))
 {
 	$t->set('logsvc.compactors', 0);
-	ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+	ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }), 'no compactor');
 	small_parts(8);
 	$t->stop_at($point);
 	$t->set('logsvc.compactors', 1);
@@ -114,7 +114,7 @@ foreach my $point (qw(compact_after_delete compact_before_commit))
 	{
 		kill_process($pid);
 		ok(wait_until(sub { $t->http(GET => '/readyz')->{status} == 200
-			&& $t->sql('SELECT pg_postmaster_start_time() IS NOT NULL') }, 30),
+			&& $t->sql('SELECT pg_postmaster_start_time() IS NOT NULL') }),
 			'the server comes back');
 	}
 	else
@@ -130,13 +130,13 @@ foreach my $point (qw(compact_after_delete compact_before_commit))
 
 # SIGTERM in a merge: it ends at once, and another takes over.
 $t->set('logsvc.compactors', 0);
-ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }), 'no compactor');
 small_parts(8);
 $t->stop_at('compact_before_commit');
 $t->set('logsvc.compactors', 1);
 my $held = $t->wait_held('compact_before_commit');
 $t->sql("SELECT pg_terminate_backend($held)");
-ok(wait_until(sub { ($t->workers('^logsvc compactor$'))[0] // $held != $held }, 10),
+ok(wait_until(sub { ($t->workers('^logsvc compactor$'))[0] // $held != $held }),
 	'another compactor');
 $t->let_go('compact_before_commit');
 ok(at_rest(), 'merges');
@@ -144,14 +144,14 @@ ok(at_rest(), 'merges');
 # ---- parts that are taken away meanwhile, and one that cannot be read ----
 
 $t->set('logsvc.compactors', 0);
-ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }), 'no compactor');
 small_parts(9);
 my $bad = $t->sql("SELECT max(id) FROM logsvc_internal.part WHERE $main");
 $t->sql("UPDATE logsvc_internal.part SET body = set_byte(body, length(body) / 2, get_byte(body, "
 	. "length(body) / 2) # 255) WHERE id = $bad");
 my $log = $t->log_position;
 $t->set('logsvc.compactors', 2);
-ok(wait_until(sub { $t->sql("SELECT level FROM logsvc_internal.part WHERE id = $bad") == -1 }, 20),
+ok(wait_until(sub { $t->sql("SELECT level FROM logsvc_internal.part WHERE id = $bad") == -1 }),
 	'a part that cannot be read is set aside');
 ok(at_rest(), 'the others are merged');
 my @said;
@@ -188,14 +188,14 @@ is_deeply([ count() ], [ $number - 1, $number - 1 ], 'searches work without it')
 # ---- a day that is over ----
 
 $t->set('logsvc.compactors', 0);
-ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }), 'no compactor');
 small_parts(3, at => 86400);
 my $day = "day = (now() AT TIME ZONE 'UTC')::date - 1";
 is(parts($day), 3, 'three parts of yesterday');
 $t->sql("UPDATE logsvc_internal.part SET created_at = now() - interval '2 hours' WHERE "
 	. "$main AND $day");
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { parts($day) == 1 }, 20), 'become one');
+ok(wait_until(sub { parts($day) == 1 }), 'become one');
 is_deeply([ count() ], [ $number - 1, $number - 1 ], 'with all events');
 
 # New parts of such a day are seen at once, and merged as they come: no minute between.
@@ -208,7 +208,7 @@ $day = "day = (now() AT TIME ZONE 'UTC')::date - 2";
 foreach my $wave (1, 2)
 {
 	small_parts(8, at => 2 * 86400);
-	ok(wait_until(sub { parts($day) == $wave }, 20), "wave $wave into a day that is over");
+	ok(wait_until(sub { parts($day) == $wave }), "wave $wave into a day that is over");
 }
 is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'with all events');
 
@@ -226,7 +226,7 @@ sub copies
 $t->sql('BEGIN; ' . copies("'copied'", $day, 8)
 	. copies("'copy' || i", "day = (now() AT TIME ZONE 'UTC')::date", 1100) . 'COMMIT');
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'copied'")
-	== 1 }, 30),
+	== 1 }),
 	'they are seen beside many of today');
 $t->sql("DELETE FROM logsvc_internal.part WHERE index_name LIKE 'cop%'");
 
@@ -237,7 +237,7 @@ unlike($t->log_text, qr/logsvc could not (merge|look)/, 'no merge failed');
 sub no_compactor
 {
 	$t->set('logsvc.compactors', 0);
-	return ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+	return ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }), 'no compactor');
 }
 no_compactor();
 small_parts(8);
@@ -247,7 +247,7 @@ $session->query_safe("BEGIN; SELECT id FROM logsvc_internal.part WHERE $main ORD
 	. "LIMIT 1 FOR UPDATE");
 $log = $t->log_position;
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*lock timeout/ }, 20),
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*lock timeout/ }),
 	'a part that is locked: it says so after 5 s');
 is(parts(), $parts, 'and leaves everything as it was');
 is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'all events');
@@ -258,14 +258,14 @@ no_compactor();
 $t->set('default_transaction_read_only', 'on');
 $log = $t->log_position;
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*read-only/ }, 20),
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*read-only/ }),
 	'a server that is read-only');
 is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $main"), $parts,
 	'leaves everything as it was');
 no_compactor();
 $t->set('default_transaction_read_only', 'off');
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { parts() < $parts }, 20), 'they are merged when that is over');
+ok(wait_until(sub { parts() < $parts }), 'they are merged when that is over');
 is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'all events');
 
 is(($t->sql_error("SELECT * FROM logsvc.verify_parts('nobody')"))[1], 'LS301',

@@ -14,7 +14,7 @@ my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '10ms'",
 	'logsvc.compactors = 0', 'logsvc.executors = 1',
 	'logsvc.writers = 1', 'autovacuum = off');
 $t->organization($_) foreach 'greedy', 'acme';
-my $stored = sub { wait_until(sub { !$t->sql('SELECT count(*) FROM logsvc_internal.queue') }, 60) };
+my $stored = sub { wait_until(sub { !$t->sql('SELECT count(*) FROM logsvc_internal.queue') }) };
 
 # More keys than a look finds: 80 days past of 7 indexes, 9 small parts in each.
 $t->sql(q{INSERT INTO logsvc_internal.log_index (organization_id, name)
@@ -66,7 +66,7 @@ $t->sql(q{INSERT INTO logsvc_internal.deletion (organization_id, created_by, q, 
 	SELECT id, 'x', 'x', 'x', '{main}', now(), now(), 0, 0, 0, 'running' FROM logsvc_internal.organization WHERE slug = 'greedy'});
 my $holder = hold('SELECT FROM logsvc_internal.deletion FOR UPDATE');
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { parts('acme') eq '1,1' }, 30), 'they are merged');
+ok(wait_until(sub { parts('acme') eq '1,1' }), 'they are merged');
 is($t->sql(q{SELECT count(*) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON }
 	. q{o.id = organization_id AND slug = 'greedy' AND index_name <> '_audit'}), 9 * 560,
 	'nothing of an organization with a deletion is');
@@ -81,16 +81,16 @@ $t->set('logsvc.compactors', 0);
 ok(wait_until(sub { !$t->workers('^logsvc compactor$') }), 'no compactor');
 $holder = hold('LOCK TABLE logsvc_internal.part_other');
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { $t->log_text =~ /could not look for parts to merge/ }, 30),
+ok(wait_until(sub { $t->log_text =~ /could not look for parts to merge/ }),
 	'merges wait for it a while');
-ok(wait_until(sub { $t->log_text =~ /could not remove expired events/ }, 30), 'so does retention');
+ok(wait_until(sub { $t->log_text =~ /could not remove expired events/ }), 'so does retention');
 # It rests as long as it has waited, and then looks for free space.
 my $since;
 ok(wait_until(sub {
 	$since = time if !$since || $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type }
 		. q{= 'logsvc compactor' AND wait_event_type = 'Lock'});
 	return time > $since + 18;
-}, 60), 'and nothing waits without end');
+}), 'and nothing waits without end');
 let_go($holder);
 $t->stop;
 done_testing;

@@ -152,7 +152,7 @@ sub compactors
 {
 	my ($n) = @_;
 	$t->set('logsvc.compactors', $n);
-	return wait_until(sub { $t->workers('^logsvc compactor$') == $n }, 20);
+	return wait_until(sub { $t->workers('^logsvc compactor$') == $n });
 }
 # So many more parts of each index, and of an index of the other organization.
 sub copies
@@ -187,7 +187,7 @@ sub failures { my ($r) = @_; return "$r->{status} " . ($r->{json}{code} // ''); 
 
 # A deletion waits for what is in the queue.
 $t->let_go('write_after_delete');
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 30),
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }),
 	'everything is stored');
 ok(compactors(0), 'no compactor');
 $t->sql("SELECT logsvc.act_as('acme');" . join ';',
@@ -218,7 +218,7 @@ ok(compactors(1), 'a compactor');
 my ($compactor) = $t->workers('^logsvc compactor$');
 my $deletion;
 ok(wait_until(sub { $deletion = $t->http(GET => "/api/v1/log-deletions/$run->{json}{data}{runId}",
-	%token)->{json}{data}; $deletion->{finishedAt} }, 30),
+	%token)->{json}{data}; $deletion->{finishedAt} }),
 	'the deletion ends');
 my $left = sum('1', $mine);
 is("$deletion->{status} $deletion->{skippedParts}", ($left ? 'incomplete' : 'done') . " $left",
@@ -252,7 +252,7 @@ $log = $t->log_position;
 ok(compactors(1), 'a compactor');
 ($compactor) = $t->workers('^logsvc compactor$');
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $mine AND level = 1")
-	== 0 }, 30), 'all that can be read is merged')
+	== 0 }), 'all that can be read is merged')
   or diag $t->sql("SELECT index_name, level, count(*) FROM logsvc_internal.part WHERE $mine "
   . "GROUP BY 1, 2");
 is($t->sql("SELECT string_agg(id::text, ' ' ORDER BY id) FROM logsvc_internal.part WHERE $mine AND "
@@ -260,7 +260,7 @@ is($t->sql("SELECT string_agg(id::text, ' ' ORDER BY id) FROM logsvc_internal.pa
 is(sum('rows', "$mine AND level > 1"), (12 * 9 - @bad) * $size, 'no other event is lost');
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part p JOIN "
 	. "logsvc_internal.organization o ON o.id = p.organization_id"
-	. " WHERE o.slug = 'globex' AND level > 1") > 0 }, 20),
+	. " WHERE o.slug = 'globex' AND level > 1") > 0 }),
 		'another organization is merged as well');
 is($t->sql("SELECT string_agg(part_id::text, ' ' ORDER BY part_id) FROM "
 	. "logsvc.verify_parts('acme') WHERE index_name ~ '^z'"), join(' ', @bad),
@@ -316,7 +316,7 @@ cmp_ok(scalar(@bad), '>', 0, 'damaged: ' . @bad);
 $log = $t->log_position;
 ok(compactors(1), 'a compactor');
 ok(wait_until(sub { $deletion = $t->http(GET => "/api/v1/log-deletions/$run->{json}{data}{runId}",
-	%token)->{json}{data}; $deletion->{finishedAt} }, 30),
+	%token)->{json}{data}; $deletion->{finishedAt} }),
 	'the deletion ends');
 # One of which no lost byte is needed to say that all of it goes is gone too.
 @left = split /\n/, $t->sql("SELECT id FROM logsvc_internal.part WHERE $mine ORDER BY id");

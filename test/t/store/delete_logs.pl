@@ -22,8 +22,7 @@ sub ingest
 	is($r->{status}, 202, scalar(@events) . ' events') or diag $r->{content};
 	return;
 }
-sub stored { return wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 },
-	20); }
+sub stored { return wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }); }
 sub count
 {
 	my ($q, $o) = @_;
@@ -40,7 +39,7 @@ sub finished
 {
 	my ($id, $status) = @_;
 	my $run;
-	wait_until(sub { $run = run_of($id); $run->{finishedAt} }, 30);
+	wait_until(sub { $run = run_of($id); $run->{finishedAt} });
 	is($run->{status}, $status // 'done', 'the run ends') or diag json_encode($run);
 	return $run;
 }
@@ -191,7 +190,7 @@ is(count($drops) . ' ' . count('index=main earliest=-1h source=kill'), '0 ' . ($
 # ---- a part that cannot be read ----
 
 $t->set('logsvc.compactors', 0);
-wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20);
+wait_until(sub { $t->workers('^logsvc compactor$') == 0 });
 small_parts(3);
 my $bad = $t->sql("SELECT max(id) FROM logsvc_internal.part WHERE organization_id = '$uuid' AND "
 	. "index_name = 'main'");
@@ -208,7 +207,7 @@ unlike($t->log_text, qr/logsvc could not delete/, 'nothing failed');
 
 $t->sql("DELETE FROM logsvc_internal.part WHERE id = $bad");
 $t->set('logsvc.compactors', 0);
-wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20);
+wait_until(sub { $t->workers('^logsvc compactor$') == 0 });
 small_parts(3);
 $r = delete_logs({ q => $drops, reason => 'later' });
 my $session = $t->node->background_psql('postgres');
@@ -216,7 +215,7 @@ $session->query_safe("BEGIN; SELECT id FROM logsvc_internal.part WHERE organizat
 	. "AND index_name = 'main' ORDER BY id DESC LIMIT 1 FOR UPDATE");
 my $log = $t->log_position;
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not delete events: .*lock timeout/ }, 20),
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not delete events: .*lock timeout/ }),
 	'a part that is locked: the log says so');
 is_deeply([ @{ run_of($r->{json}{data}{runId}) }{qw(status deleted)} ], [ 'running', 0 ],
 	'and the run goes on later');
@@ -224,14 +223,14 @@ is(count($drops), 3, 'nothing is gone');
 $session->query_safe('ROLLBACK');
 $session->quit;
 $t->set('logsvc.compactors', 0);
-wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20);
+wait_until(sub { $t->workers('^logsvc compactor$') == 0 });
 $t->set('default_transaction_read_only', 'on');
 $log = $t->log_position;
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not delete events: .*read-only/ }, 20),
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not delete events: .*read-only/ }),
 	'a server that is read-only');
 $t->set('logsvc.compactors', 0);
-wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20);
+wait_until(sub { $t->workers('^logsvc compactor$') == 0 });
 $t->set('default_transaction_read_only', 'off');
 is(count($drops), 3, 'deletes nothing');
 # One that fails at once, again and again.
@@ -242,12 +241,12 @@ my $theirs = $t->http(DELETE => '/api/v1/logs', token => $other->{token},
 $log = $t->log_position;
 $t->set('logsvc.compactors', 1);
 ok(wait_until(sub { $t->http(GET => "/api/v1/log-deletions/$theirs",
-	token => $other->{token})->{json}{data}{status} eq 'done' }, 20),
+	token => $other->{token})->{json}{data}{status} eq 'done' }),
 	'one that fails keeps that of another organization not waiting');
 like($t->log_text($log), qr/logsvc could not delete events: an error of SQL code/,
 	'... but failed before it');
 $t->set('logsvc.compactors', 0);
-wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20);
+wait_until(sub { $t->workers('^logsvc compactor$') == 0 });
 $t->sql('DROP TRIGGER refuse ON logsvc_internal.part; DROP FUNCTION refuse()');
 $t->set('logsvc.compactors', 1);
 $run = finished($r->{json}{data}{runId});

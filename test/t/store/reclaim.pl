@@ -22,7 +22,7 @@ sub compactors
 {
 	my ($n) = @_;
 	$t->set('logsvc.compactors', $n);
-	return wait_until(sub { $t->workers('^logsvc compactor$') == $n }, 20) || die 'compactors';
+	return wait_until(sub { $t->workers('^logsvc compactor$') == $n }) || die 'compactors';
 }
 my $log = 0;
 # What has been moved since the last call.
@@ -66,7 +66,7 @@ sub load
 			. " 'attributes', jsonb_build_object('n', k + 10 * $wave),"
 			. " 'timestamp', (extract(epoch FROM now() - interval "
 				. "'$days days') * 1000)::bigint)) FROM generate_series(1, 4) k;" } @orgs);
-		wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20)
+		wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 })
 			or die 'queue';
 	}
 	return;
@@ -95,7 +95,7 @@ age($name);
 my $parts = $t->sql("SELECT count(*) FROM $name");
 cmp_ok($parts, '>=', ($waves < 8 ? $waves : 1) * @orgs, "$parts small parts");
 compactors(2);
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM $name") == @orgs }, 30),
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM $name") == @orgs }),
 	'become one for each organization');
 compactors(0);
 $t->sql("VACUUM $name");
@@ -165,12 +165,12 @@ $taker->query_until(qr/go/, "\\echo go\nBEGIN; WITH small AS MATERIALIZED (SELEC
 	. " DELETE FROM $name p USING picked WHERE p.id = picked.id AND p.id = $held RETURNING 'taken "
 		. "' || md5(p.body);\n");
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
-	. "AND query ~ 'taken'") }, 10), 'somebody waits for the row');
+	. "AND query ~ 'taken'") }), 'somebody waits for the row');
 $t->let_go('reclaim_before_commit');
 like($taker->query_safe("SELECT 'done'"), qr/taken $bytes/, 'and gets it');
 $taker->query_safe('ROLLBACK');
 $taker->quit;
-ok(wait_until(sub { ($moved) = $t->log_text($log) =~ /logsvc moved \d+ parts with (\d+) MB/ }, 20),
+ok(wait_until(sub { ($moved) = $t->log_text($log) =~ /logsvc moved \d+ parts with (\d+) MB/ }),
 	'the pass ends');
 $wal = $t->sql("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$wal')");
 is(found($old->query_safe($find)), $all, 'the old snapshot finds everything');
@@ -185,7 +185,7 @@ is(found($old->query_safe($find)), $all, 'the old snapshot finds everything stil
 $t->set('autovacuum', 'on');
 $old->query_safe('COMMIT');
 $old->quit;
-ok(wait_until(sub { size($name) < 1.3 * $live }, 20),
+ok(wait_until(sub { size($name) < 1.3 * $live }),
 	'autovacuum cuts the file off when it has gone')
 	or diag sprintf "%d bytes live: %d in the file before, %d after, %d of WAL, %d of what moved",
 		$live, $full, size($name), $wal, $moved << 20;
@@ -214,7 +214,7 @@ $t->sql(join '',
 @orgs = @rest;
 compactors(0);
 compactors(1);
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM $name") == @orgs }, 20),
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM $name") == @orgs }),
 	'parts that are past their retention go');
 compactors(0);
 $t->sql("VACUUM (TRUNCATE false) $name");
@@ -228,7 +228,7 @@ $rows = rows();
 my $from = $t->log_position;
 compactors(1);
 my $said = qr/logsvc could not move part (\d+) of $name: unexpected chunk/;
-ok(wait_until(sub { $t->log_text($from) =~ $said }, 20), 'which is said');
+ok(wait_until(sub { $t->log_text($from) =~ $said }), 'which is said');
 my @said;
 ok(stays(sub { @said = $t->log_text($from) =~ /$said/g; "@said" eq $bad }, 0.5),
 	'a part that cannot be read is named, once');
@@ -246,7 +246,7 @@ $t->sql(join '',
 	map { "SELECT logsvc.act_as('$_'); SELECT logsvc.delete_logs('index=main attributes.n=11 earliest=-72h latest=-24h', 'test');" } @orgs);
 $t->let_go('reclaim_before_commit');
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.deletion WHERE status = 'done'")
-	== @orgs }, 20), 'and is done');
+	== @orgs }), 'and is done');
 is($t->sql("SELECT sum(rows), (SELECT sum(deleted) FROM logsvc_internal.deletion) FROM $name"),
 	($events - 1) * $#orgs . '|' . $#orgs, 'these events are gone');
 is($t->sql('SELECT count(*) FROM logsvc.verify_parts()'), 0, 'and every part is as it should be');

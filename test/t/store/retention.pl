@@ -19,7 +19,7 @@ sub ingest
 	my ($name, @times) = @_;
 	$t->sql("SELECT logsvc.act_as('$name');" . join '', map {
 		"SELECT logsvc.ingest(jsonb_build_object('event', 'old', 'timestamp', (extract(epoch FROM ($_)) * 1000)::bigint));" } @times);
-	wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20)
+	wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 })
 		or die 'queue';
 	return;
 }
@@ -38,14 +38,14 @@ sub compactors
 {
 	my ($n) = @_;
 	$t->set('logsvc.compactors', $n);
-	return wait_until(sub { $t->workers('^logsvc compactor$') == $n }, 20);
+	return wait_until(sub { $t->workers('^logsvc compactor$') == $n });
 }
 # One pass: a compactor begins with what is due.
 sub pass
 {
 	my ($until, $what) = @_;
 	compactors(1);
-	ok(wait_until($until, 20), $what);
+	ok(wait_until($until), $what);
 	compactors(0);
 	return;
 }
@@ -150,7 +150,7 @@ ok(there($held), 'but the partition');
 my $begin = time;
 is($t->http(POST => '/api/v1/logs', token => $org{free}{ingest_key},
 	json => { event => 'now' })->{status}, 202, 'events come in');
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10),
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }),
 	'and are stored');
 $reader->query_safe('COMMIT');
 $reader->quit;
@@ -176,7 +176,7 @@ foreach my $kill (qw(worker server))
 		$t->start;
 		$t->wait_ready;
 	}
-	ok(wait_until(sub { !there($name) }, 20), "$kill killed: the partition goes all the same");
+	ok(wait_until(sub { !there($name) }), "$kill killed: the partition goes all the same");
 	compactors(0);
 	ingest('free', days(1));
 }
@@ -191,7 +191,7 @@ $log = $t->log_position;
 compactors(1);
 ok(wait_until(sub { my $said = $t->log_text($log);
 	$said =~ /logsvc could not drop partition .*read-only/
-		&& $said =~ /logsvc could not remove expired events: .*read-only/ }, 20),
+		&& $said =~ /logsvc could not remove expired events: .*read-only/ }),
 			'is told in the log');
 compactors(0);
 $t->set('default_transaction_read_only', 'off');

@@ -5,7 +5,7 @@ use warnings;
 
 use LogsvcTest;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(time);
 
 my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '50ms'",
 	'logsvc.compactors = 0', 'restart_after_crash = on',
@@ -20,7 +20,7 @@ foreach my $n (1 .. 15)
 		  . "jsonb_build_object('n', n))) FROM generate_series(1, 1000) n)) ->> 'accepted'");
 }
 $t->sql("SELECT logsvc.act_as('globex'); SELECT logsvc.log('other')");
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20),
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }),
 	'events are stored');
 
 # So many copies of them that reading them all takes seconds; one is damaged.
@@ -45,9 +45,9 @@ foreach (1 .. 10)
 	$began = time;
 	is($t->sql($verify), $bad, 'it finds the damaged one');
 	$whole = time - $began;
-	last if $whole > 0.4;
+	last if $whole > 1;
 }
-cmp_ok($whole, '>', 0.4, sprintf 'reading all takes %.1f s', $whole);
+cmp_ok($whole, '>', 1, sprintf 'reading all takes %.1f s', $whole);
 my $state = "SELECT md5(string_agg(id || header::text || md5(body), ' ' ORDER BY id)) FROM "
 	. "logsvc_internal.part";
 my $before = $t->sql($state);
@@ -58,11 +58,10 @@ sub begin_verify
 	my $session = $t->node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 	$session->query_until(qr/begin/, "\\echo begin\n$verify;\n\\echo ended\n");
-	wait_until(sub { $t->sql("SELECT state FROM pg_stat_activity WHERE pid = $pid") eq 'active' },
-		5);
-	sleep $whole / 4;    # into the midst of it
-	is($t->sql("SELECT count(*) FROM pg_locks WHERE pid = $pid AND relation = "
-		. "'$partition'::regclass AND granted"), 1, 'it reads');
+	wait_until(sub { $t->sql("SELECT state FROM pg_stat_activity WHERE pid = $pid") eq 'active' });
+	# Into the midst of it, where it has the partition.
+	ok(wait_until(sub { $t->sql("SELECT count(*) FROM pg_locks WHERE pid = $pid AND relation = "
+		. "'$partition'::regclass AND granted") == 1 }), 'it reads');
 	return ($session, $pid);
 }
 
@@ -80,12 +79,19 @@ foreach my $try (1 .. 5)
 }
 cmp_ok($took, '<', $whole * 0.75, '... ends it at once');
 
-my ($session, $pid) = begin_verify();
-$began = time;
-is($t->sql("SELECT pg_cancel_backend($pid)"), 't', 'cancelled');
-ok(wait_until(sub { $t->sql("SELECT state FROM pg_stat_activity WHERE pid = $pid") eq 'idle' }, 5),
-	'... it ends');
-cmp_ok(time - $began, '<', $whole * 0.6, '... at once');
+my ($session, $pid);
+foreach my $try (1 .. 5)
+{
+	eval { $session->quit } if $session;
+	($session, $pid) = begin_verify();
+	$began = time;
+	is($t->sql("SELECT pg_cancel_backend($pid)"), 't', 'cancelled');
+	ok(wait_until(sub { $t->sql("SELECT state FROM pg_stat_activity WHERE pid = $pid") eq 'idle' }),
+		'... it ends');
+	$took = time - $began;
+	last if $took < $whole * 0.6;
+}
+cmp_ok($took, '<', $whole * 0.6, '... at once');
 $session->{stderr} = $session->{stdout} = '';
 is(($session->query("SELECT 'there'"))[0] =~ s/.*\n//sr, 'there', '... and the session goes on');
 is($t->sql("SELECT count(*) FROM pg_locks WHERE pid = $pid AND relation IS NOT NULL"), 0,
@@ -99,7 +105,7 @@ eval { $session->quit };
 
 ($session, $pid) = begin_verify();
 kill_process($pid);
-ok(wait_until(sub { !kill(0, $pid) && $t->sql('SELECT 1') }, 20), 'killed: the server recovers');
+ok(wait_until(sub { !kill(0, $pid) && $t->sql('SELECT 1') }), 'killed: the server recovers');
 eval { $session->quit };
 $t->wait_ready;
 is($t->sql($state), $before, '... nothing has changed');
@@ -111,7 +117,7 @@ is($t->sql($verify), $bad, '... and it finds what it found');
 my $globex = "organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = "
 	. "'globex') AND index_name = 'main'";
 $t->sql("SELECT logsvc.act_as('globex'); SELECT logsvc.log('second')");
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $globex") == 2 }, 20),
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $globex") == 2 }),
 	'two parts of another organization');
 $bad = $t->sql("UPDATE logsvc_internal.part SET header = set_byte(header, 9, "
 	. "get_byte(header, 9) # 255)"
@@ -131,7 +137,7 @@ $session = $t->node->background_psql('postgres');
 $pid = $session->query_safe('SELECT pg_backend_pid()');
 $session->query_until(qr/begin/, "\\echo begin\n$verify;\n");
 ok(wait_until(sub { $t->sql("SELECT wait_event_type FROM pg_stat_activity WHERE pid = $pid")
-	eq 'Lock' }, 5), '... or it waits');
+	eq 'Lock' }), '... or it waits');
 $other->query_safe("DELETE FROM logsvc_internal.part WHERE id = $bad; COMMIT");
 my $found = $session->query_safe('SELECT 1');
 unlike($found, qr/$bad/, '... and reads what is there then: the damaged one is gone');
@@ -152,7 +158,7 @@ is($t->sql("SELECT string_agg(part_id || ': ' || problem, ' ') FROM logsvc.verif
 $verify = 'SELECT string_agg(part_id::text, $$ $$) FROM logsvc.verify_parts()';
 ($session, $pid) = begin_verify();
 $t->sql("SELECT logsvc.act_as('globex'); SELECT logsvc.log('meanwhile')");
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 5),
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }),
 	'events are stored meanwhile');
 unlike($t->log_text, qr/PANIC|TRAP/, 'no PANIC');
 $session->quit;

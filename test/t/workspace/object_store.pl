@@ -135,7 +135,7 @@ sub becomes
 	wait_until(sub {
 		$r = run_of($run);
 		$r->{status} eq $status && $r->{attempts} == $attempts;
-	}, 60);
+	});
 	is("$r->{status} $r->{attempts}", "$status $attempts", $name) or diag explain $r;
 	return $r;
 }
@@ -157,7 +157,7 @@ sub downloaded
 	my $ended = wait_until(sub {
 		(grep { $_->{id} eq $run && $_->{finishedAt} }
 			  @{ $t->http(GET => $list, token => $org->{token})->{json}{data} })[0];
-	}, 60);
+	});
 	return $t->http(GET => "/api/v1/exports/$ended->{id}/download", token => $org->{token})->{content};
 }
 
@@ -263,7 +263,7 @@ rules('hang /hanging/');
 my $hanging = $t->http(POST => $path, token => $other->{token},
 	json => { %export, delivery => { %delivery, prefix => 'hanging' } })->{json}{data}{id};
 is($t->http(POST => "$path/$hanging/run", token => $other->{token})->{status}, 202, 'a store that hangs');
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.export_run WHERE worker = -1 AND upload ? 'begun'") }, 30),
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.export_run WHERE worker = -1 AND upload ? 'begun'") }),
 	'is being waited for');
 has_exactly(becomes(start_run(), 'succeeded', 0, 'meanwhile others are served'), $expected, 'it');
 ok(wait_until(sub { $t->sql("SELECT count(*) = 1 FROM pg_stat_activity "
@@ -295,7 +295,7 @@ is($change->(), 200, 'when nothing of it waits the delivery may be changed');
 is($t->http(PATCH => "$path/$id", token => $ann, json => { q => 'index=_audit' })->{status}, 200, 'the audit log again');
 $t->stop_at('upload_taken');
 $audit = start_run('another run');
-$t->wait_held('upload_taken', 60);
+$t->wait_held('upload_taken');
 ann_becomes('member');
 $t->let_go('upload_taken');
 is(becomes($audit, 'failed', 1, 'the right is gone when the file is read')->{error}{code}, 'FORBIDDEN', 'so it is not sent');
@@ -309,7 +309,7 @@ foreach my $point (qw(upload_taken upload_begun upload_part upload_completed upl
 	forget();
 	$t->stop_at($point);
 	my $killed = start_run("killed at $point");
-	kill_process($t->wait_held($point, 60));
+	kill_process($t->wait_held($point));
 	$t->wait_ready;
 	has_exactly(becomes($killed, 'succeeded', 0, 'it ends all the same'), $expected, $point);
 	is($t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE resource = '$killed' "
@@ -324,7 +324,7 @@ forget();
 rules('500 GET.*uploads=');
 $t->stop_at('upload_taken');
 my $unlisted = start_run('a store that cannot list');
-kill_process($t->wait_held('upload_taken', 60));
+kill_process($t->wait_held('upload_taken'));
 $t->wait_ready;
 has_exactly(becomes($unlisted, 'succeeded', 0, 'is sent all the same'), $expected, 'it');
 is(scalar(grep { /^GET .*uploads= 500/ } requests()), 1, 'it was asked for them');
@@ -343,20 +343,20 @@ $t->sql("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS "
 my $refused = $t->http(POST => $path, token => $other->{token},
 	json => { %export, delivery => { %delivery, prefix => 'refused' } })->{json}{data}{id};
 is($t->http(POST => "$path/$refused/run", token => $other->{token})->{status}, 202, 'one that cannot be written down');
-ok(wait_until(sub { $said->() > $before }, 60), 'the log says so');
+ok(wait_until(sub { $said->() > $before }), 'the log says so');
 becomes(start_run(), 'succeeded', 0, 'meanwhile others go on');
 $t->sql('DROP TRIGGER refuse ON logsvc_internal.export_run; DROP FUNCTION public.refuse()');
-ok(wait_until(sub { $t->http(GET => "$path/$refused/runs", token => $other->{token})->{json}{data}[0]{status} eq 'succeeded' }, 60),
+ok(wait_until(sub { $t->http(GET => "$path/$refused/runs", token => $other->{token})->{json}{data}[0]{status} eq 'succeeded' }),
 	'then it is written down');
 
 # ---- an export that is deleted while it is uploaded ----
 
 $t->stop_at('upload_part');
 start_run('deleted');
-$t->wait_held('upload_part', 60);
+$t->wait_held('upload_part');
 ask(DELETE => "/$id", 204, 'its export');
 $t->let_go('upload_part');
-ok(wait_until(sub { unfinished() == 0 }, 30), 'its upload is aborted');
+ok(wait_until(sub { unfinished() == 0 }), 'its upload is aborted');
 
 # ---- addresses that are not called ----
 

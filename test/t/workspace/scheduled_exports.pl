@@ -126,7 +126,7 @@ sub run
 	my $ended = wait_until(sub {
 		my ($r) = grep { $_->{id} eq $run->{id} } runs_of($id);
 		return $r->{finishedAt} ? $r : undef;
-	}, 60);
+	});
 	is($ended->{status}, $status, "it has $status") or diag explain $ended;
 	return $ended;
 }
@@ -227,7 +227,7 @@ $t->sql('SELECT logsvc_internal.wake_exporters()');
 my @runs = wait_until(sub {
 	my @all = runs_of($hourly);
 	return @all >= 4 && !grep({ $_->{status} ne 'succeeded' } @all) ? [ reverse @all ] : undef;
-}, 60);
+});
 @runs = @{ $runs[0] };
 is_deeply([ map { $_->{scheduledFor} } @runs ], [ map { $_->{range}{latest} } @runs ], 'each until it was due');
 is_deeply([ map { $_->{range}{earliest} } @runs[ 1 .. $#runs ] ],
@@ -243,11 +243,11 @@ ask(DELETE => "/$hourly", 204, 'it is deleted, with its runs');
 # ---- somebody presses the button ----
 
 $t->set('logsvc.exporters', 0);
-wait_until(sub { my @n = $t->workers('^logsvc exporter'); !@n }, 20);
+wait_until(sub { my @n = $t->workers('^logsvc exporter'); !@n });
 my %pressed = map { ask(POST => "/$id{csv}/run", 202, 'pressed')->{json}{data}{id} => 1 } 1 .. 5;
 is(keys %pressed, 1, 'one run at a time');
 $t->set('logsvc.exporters', 1);
-ok(wait_until(sub { !grep { !$_->{finishedAt} } runs_of($id{csv}) }, 60), 'which runs');
+ok(wait_until(sub { !grep { !$_->{finishedAt} } runs_of($id{csv}) }), 'which runs');
 
 # ---- workers that are killed ----
 
@@ -259,7 +259,7 @@ foreach my $point (qw(exporter_taken exporter_piece exporter_finished))
 	my $run = ask(POST => "/$big/run", 202, "killed at $point")->{json}{data}{id};
 	kill_process($t->wait_held($point));
 	$t->wait_ready;
-	wait_until(sub { grep { $_->{id} eq $run && $_->{finishedAt} } runs_of($big) }, 60);
+	wait_until(sub { grep { $_->{id} eq $run && $_->{finishedAt} } runs_of($big) });
 	my ($ended) = grep { $_->{id} eq $run } runs_of($big);
 	is_deeply([ @$ended{qw(status rows)} ], [ 'succeeded', 9000 ], 'it ends all the same');
 	my $content = $t->http(GET => "/api/v1/exports/$run/download", token => $org->{token})->{content};
@@ -336,7 +336,7 @@ $t->sql(q{UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{ran
 $t->sql("UPDATE logsvc_internal.export_schedule SET next_tick = now() - interval '1 minute' "
 	. 'WHERE next_tick IS NOT NULL');
 ok(wait_until(sub { $t->sql('SELECT count(*) = 0 FROM logsvc_internal.export_schedule '
-	. 'WHERE next_tick < now()') eq 't' }, 30), 'no export holds up the others');
+	. 'WHERE next_tick < now()') eq 't' }), 'no export holds up the others');
 
 # ---- a link ends with who was given it ----
 

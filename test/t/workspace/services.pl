@@ -45,7 +45,7 @@ my %made = map { my ($name, $q, @more) = @$_;
 	[ audit => 'index=_audit | stats count' ]);
 my %kpis;
 ok(wait_until(sub { %kpis = map { $_->{name} => $_->{current} } @{ get('kpis') };
-	!grep { !$_->{at} } values %kpis }, 60), 'all KPIs are computed') or diag json_encode(\%kpis);
+	!grep { !$_->{at} } values %kpis }), 'all KPIs are computed') or diag json_encode(\%kpis);
 is_deeply({ map { $_ => "$kpis{$_}{status} " . ($kpis{$_}{value} // '') } keys %kpis },
 	{ slowest => 'critical 90', again => 'warn 90', better => 'ok 10', map { $_ => 'noData ' }
 		qw(nothing events rows columns text audit) }, 'values and what they mean');
@@ -56,10 +56,10 @@ like($kpis{ $_->[0] }{error}, $_->[1], "$_->[0]: says why") foreach [ events => 
 unlike($t->log_text, qr/could not compute/, 'which is no error of the service');
 
 my $health;
-ok(wait_until(sub { $health = get("services/$web->{id}/health"); $health->{at} }, 30), 'health');
+ok(wait_until(sub { $health = get("services/$web->{id}/health"); $health->{at} }), 'health');
 is_deeply([ @$health{qw(errorRate eventsPerMinute error)} ], [ 0.3, 2, undef ], 'of the last five minutes');
 like($health->{lastSeenAt}, qr/^\d{4}-/, 'when it was last seen');
-ok(wait_until(sub { $health = get("services/$foreign->{id}/health", $other->{token}); $health->{at} }, 30),
+ok(wait_until(sub { $health = get("services/$foreign->{id}/health", $other->{token}); $health->{at} }),
 	'the same match in another organization');
 is_deeply([ @$health{qw(errorRate eventsPerMinute lastSeenAt)} ], [ undef, 0, undef ], 'finds nothing');
 
@@ -83,7 +83,7 @@ due();
 my $pid = $t->wait_held('health_finish');
 $t->let_go('health_finish');
 $t->sql("SELECT pg_terminate_backend($pid)");
-ok(wait_until(sub { $t->sql("$computed AND next_at <= now()") == 0 }, 30), 'a worker that is ended: another goes on');
+ok(wait_until(sub { $t->sql("$computed AND next_at <= now()") == 0 }), 'a worker that is ended: another goes on');
 foreach my $point (qw(health_measure health_finish))
 {
 	# One that was computed a moment ago would be there without the worker that is killed.
@@ -92,13 +92,13 @@ foreach my $point (qw(health_measure health_finish))
 	due();
 	kill_process($t->wait_held($point));
 	delete $t->{stop_points};
-	ok(wait_until(sub { $t->sql('SELECT 1') }, 60), "killed at $point: the server is there again");
+	ok(wait_until(sub { $t->sql('SELECT 1') }), "killed at $point: the server is there again");
 	$t->wait_ready;
 	is($t->sql("SELECT count(*) FROM logsvc_internal.health WHERE next_at > greatest(begun_at, now()) + interval '61 seconds'"), 0,
 		'what was begun is due again within a minute');
 	# That minute is over now.
 	$t->sql("UPDATE logsvc_internal.health SET next_at = now(), begun_at = begun_at - interval '2 minutes' WHERE at IS NULL");
-	ok(wait_until(sub { $t->sql($computed) == 0 }, 60), 'all are computed');
+	ok(wait_until(sub { $t->sql($computed) == 0 }), 'all are computed');
 	is($t->sql('SELECT count(*) FROM logsvc_internal.health h WHERE value IS NOT NULL AND NOT EXISTS (SELECT FROM '
 		. 'logsvc_internal.health_point p WHERE p.resource_id = h.resource_id AND p.value = h.value)'), 0, 'with their points of history');
 	is(get("kpis/$made{slowest}{id}")->{current}{value}, 90, 'and are right');

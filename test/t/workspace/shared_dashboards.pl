@@ -152,12 +152,12 @@ refused($second, '403 IP_NOT_ALLOWED', 'the organization does not allow the addr
 $t->sql("SELECT logsvc.set_ip_allowlist('[]', organization => 'acme')");
 $t->sql('ALTER SYSTEM SET logsvc.shared_links = off');
 $t->reload;
-ok(wait_until(sub { viewer($second)->{status} == 404 }, 20), 'links are turned off');
+ok(wait_until(sub { viewer($second)->{status} == 404 }), 'links are turned off');
 refused($second, '404 NOT_FOUND', 'no data either', {});
 is($t->http(POST => "$path/$d->{id}/share", token => $org->{token}, json => { kind => 'link' })->{status}, 403, 'nor new ones');
 $t->sql('ALTER SYSTEM RESET logsvc.shared_links');
 $t->reload;
-ok(wait_until(sub { viewer($second)->{status} == 200 }, 20), 'and on');
+ok(wait_until(sub { viewer($second)->{status} == 200 }), 'and on');
 owner(PATCH => "/$d->{id}", 200, 'back to the organization by PATCH', json => { shared => { kind => 'org' } });
 refused($second, '404 NOT_FOUND', 'ends the link', $_) foreach undef, {};
 my $third = owner(POST => "/$d->{id}/share", 200, 'a third', json => { kind => 'link' })->{token};
