@@ -525,7 +525,7 @@ DECLARE
 	run logsvc_internal.export_run;
 	answer logsvc_internal.http_response;
 BEGIN
-	IF expires ~ '^[0-9]{1,15}$' IS NOT TRUE
+	IF expires ~ '^[1-9][0-9]{0,14}$' IS NOT TRUE
 		OR sha256(convert_to(signature, 'UTF8')) <> sha256(convert_to(
 			logsvc_internal.export_signature(id, expires::bigint, holder), 'UTF8')) THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such link');

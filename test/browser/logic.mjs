@@ -6,7 +6,7 @@ import { isSilent, replacementOf } from '../../src/console/settings/rotation.js'
 import { addressesIn } from '../../src/console/settings/address-list.js';
 import { projectionOf } from '../../src/console/usage/projection.js';
 
-import { usualColumns } from '../../src/console/search/display.js';
+import { displayOf, usualColumns } from '../../src/console/search/display.js';
 import { earlierRange, patternRows, seriesById } from '../../src/console/search/pattern-rows.js';
 import { patternQuery } from '../../src/console/search/query-text.js';
 
@@ -79,4 +79,12 @@ is(usualColumns([{ name: 'service', builtin: true, count: 60 }], 100)[2], 'servi
 is(usualColumns([{ name: 'service', builtin: true, count: 1 }, { name: 'service', builtin: false, count: 99 }], 100)[2], 'attributes.service', 'an attribute of that name');
 is(usualColumns([{ name: 'source', builtin: true, count: 100 }], 100)[2], 'source', 'or the source');
 is([usualColumns(undefined, 0)[2], usualColumns([], 5)[2]], ['service', 'service'], 'nothing known');
+
+// ---- columns of an address: of any that somebody sends ----
+const columnsOf = (cols) => displayOf(new URLSearchParams({ cols })).columns;
+is(columnsOf('timestamp,user%2Cid,event'), ['timestamp', 'user,id', 'event'], 'a name with a comma');
+is(columnsOf(Array.from({ length: 3000 }, (_, i) => `c${i}`).join(',')).length, 50, 'not more than a screen can show');
+is(columnsOf(',,a,a,b,'), ['a', 'b'], 'each once, none without a name');
+is(columnsOf('100%,a%zz'), ['100%', 'a%zz'], 'a bare percent sign');
+is([columnsOf(''), displayOf(new URLSearchParams()).columns], [null, null], 'none');
 console.log(`1..${count}`);

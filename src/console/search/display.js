@@ -17,6 +17,21 @@ export function usualColumns(fields, total)
 /** The title of a column. */
 export const columnTitle = (name) => ({ timestamp: 'Time', level: 'Level', event: 'Event' })[name] ?? name.replace(/^attributes\./, '');
 
+// More than a screen can show; each costs a cell in each row.
+const mostColumns = 50;
+
+/** The names of columns: of other addresses than ours too, which may have a bare % or thousands of names. */
+function namesOf(text)
+{
+	return text.split(',', mostColumns).map((one) => {
+		try {
+			return decodeURIComponent(one);
+		} catch {
+			return one;
+		}
+	}).filter((one) => one !== '');
+}
+
 const densities = ['compact', 'normal', 'roomy'];
 
 /**
@@ -31,11 +46,13 @@ export function displayOf(params)
 	} catch {
 		// Somebody else has written there.
 	}
-	const columns = params.get('cols')?.split(',').map(decodeURIComponent) ?? (Array.isArray(last.columns) ? last.columns.filter((one) => typeof one === 'string') : null);
+	const given = params.get('cols');
+	const names = given !== null ? namesOf(given) : Array.isArray(last.columns) ? last.columns.filter((one) => typeof one === 'string') : [];
+	const columns = [...new Set(names)].slice(0, mostColumns);
 	const flag = (name, usual) => (params.has(name) ? params.get(name) === '1' : typeof last[name] === 'boolean' ? last[name] : usual);
 	const density = params.get('density') ?? last.density;
 	return {
-		columns: columns?.length ? columns : null,
+		columns: columns.length ? columns : null,
 		wrap: flag('wrap', false),
 		density: densities.includes(density) ? density : 'normal',
 		chart: flag('chart', true),
