@@ -16,6 +16,7 @@
 #include "src/ipc/ipc.h"
 #include "src/query/query.h"
 #include "src/scan/scan.h"
+#include "src/server/metrics.h"
 #include "src/workers/workers.h"
 
 LS_MODULE_MAGIC;
@@ -45,6 +46,7 @@ _PG_init(void)
 	}
 
 	ls_stop_points_register();
+	ls_metrics_register();
 	ls_ipc_register();
 	ls_ingest_register();
 	ls_scan_register();

@@ -14,8 +14,8 @@ my %rank;
 
 # The public headers of a folder: what other folders may include.
 my %public = (
-	base => [qw(pure.h json_document.h json_schema.h hash_table.h errors.def parameter.h listener.h sigv4.h)],
-	server => [qw(server.h compat.h curl.h)],
+	base => [qw(pure.h json_document.h json_schema.h hash_table.h errors.def parameter.h listener.h sigv4.h measure.h)],
+	server => [qw(server.h compat.h curl.h metrics.h)],
 	ipc => [qw(ipc.h frame.h)],
 	pattern => [qw(pattern.h)],
 	identity => [qw(breach.h browser.h id_token.h)],

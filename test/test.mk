@@ -45,6 +45,10 @@ build/shippers: docker/test-shippers.txt
 	@mkdir -p $(@D) && touch $@
 build/syslog-ng/versions: docker/unpack-syslog-ng.sh
 	@docker/unpack-syslog-ng.sh $(@D)
+# What Prometheus says of the metrics and the alert rules.
+TEST_PROMTOOL = $(if $(findstring service/metrics,$(TEST_TAP)),build/prometheus/promtool)
+build/prometheus/promtool: docker/unpack-promtool.sh
+	@docker/unpack-promtool.sh $(@D)
 # The version before this one, as it was released.
 TEST_RELEASED = $(if $(findstring upgrade,$(TEST_TAP)),$(patsubst sql/released/logsvc--%.sql,build/released/%/built,$(wildcard sql/released/*.sql)))
 build/released/%/built: sql/released/versions test/upgrade/build-released
@@ -70,7 +74,7 @@ bench-install:
 # On a fresh machine deps brings what the next make needs to see.
 test: deps
 	@$(MAKE) --no-print-directory run-tests
-run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_RELEASED)
+run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_PROMTOOL) $(TEST_RELEASED)
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
 ## make unit                unit tests of pure code under sanitizers; T=query: those whose name contains it
 unit: $(TEST_UNIT)
@@ -82,7 +86,7 @@ check-regress: test-debug-install
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
 ## make check-tap           whole servers: test/t; T=name or T=room/
-check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_RELEASED)
+check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_PROMTOOL) $(TEST_RELEASED)
 	$(staged) $(TEST_TAP)
 
 # Other versions of PostgreSQL, in folders of other Debian suites (test/servers); root only.

@@ -32,3 +32,4 @@ GRANT EXECUTE ON ALL ROUTINES IN SCHEMA logsvc TO logsvc_admin, logsvc_tenant, l
 
 -- Functions in a view run with the rights of who asks: views of operators show ids.
 GRANT EXECUTE ON FUNCTION logsvc_internal.public_id(text, uuid) TO logsvc_admin;
+GRANT EXECUTE ON FUNCTION logsvc_internal.metric_samples() TO logsvc_admin, pg_monitor;

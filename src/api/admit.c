@@ -20,6 +20,7 @@ ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id, const cha
 	ls_buf_init(&body, arena);
 	ls_error_body(&body, id, message, details);
 	response->status = info->status;
+	response->refused = 1 + (uint32) id;
 	response->content_type = ls_str_make(NULL, 0);
 	response->body = ls_str_make(body.data, body.len);
 	if (info->status == 401)

@@ -212,6 +212,7 @@ ls_http_answer_evaluation(const ls_evaluation *evaluation, ls_response *response
 	if (evaluation->failed)
 	{
 		response->status = ls_error_table[evaluation->error].status;
+		response->refused = 1 + (uint32) evaluation->error;
 		response->body = evaluation->body;
 		if (response->status == 503)
 			ls_response_header(response, LS_STR("Retry-After"), LS_STR("30"));

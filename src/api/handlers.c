@@ -21,6 +21,7 @@
 #include "utils/timeout.h"
 
 #include "src/api/call.h"
+#include "src/server/metrics.h"
 
 static ls_str
 keep(ls_call *call, ls_str text)
@@ -333,6 +334,22 @@ put_off(const ls_request *request, ls_response *response)
 	ls_request_enter(NULL);
 }
 
+/* What became of a search, and how long it took. */
+static void
+measure_search(ls_time begun, bool done, const ls_response *response)
+{
+	ls_error_id error =
+		response->refused == 0 ? LS_ERROR_INTERNAL : (ls_error_id) (response->refused - 1);
+	ls_metric_search outcome = done                                   ? LS_SEARCH_OK
+							   : error == LS_ERROR_QUERY_TIMEOUT      ? LS_SEARCH_TIMEOUT
+							   : error == LS_ERROR_QUERY_MEMORY_LIMIT ? LS_SEARCH_MEMORY
+							   : error == LS_ERROR_QUERY_SCAN_LIMIT   ? LS_SEARCH_SCAN
+							   : ls_error_table[error].status < 500   ? LS_SEARCH_REFUSED
+																	  : LS_SEARCH_ERROR;
+
+	ls_metric_observe(LS_M_SEARCH_TIME + (int) outcome * LS_HISTOGRAM_CELLS, ls_now() - begun);
+}
+
 void
 ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena *arena,
 			 ls_response *response)
@@ -375,6 +392,8 @@ ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena 
 		ls_http_represent(request, arena, response);
 	}
 	ls_http_charge_time(request, principal, begun);
+	if (strcmp(call.route->rate_class, "search") == 0)
+		measure_search(begun, committed && call.problems.len == 0, response);
 }
 
 static void

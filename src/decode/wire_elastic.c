@@ -177,14 +177,16 @@ accepts_document(const ls_request *request)
 		   ls_request_is_type(request, "application/vnd.elasticsearch+json");
 }
 
-const ls_wire_format ls_wire_bulk = {.accepts = accepts,
+const ls_wire_format ls_wire_bulk = {.door = LS_DOOR_ELASTIC,
+									 .accepts = accepts,
 									 .decode = ls_decode_bulk,
 									 .answer = answer_bulk,
 									 .refuse = refuse,
 									 .most_rejected = MOST_REJECTED_ITEMS,
 									 .item_by_item = true};
 
-const ls_wire_format ls_wire_document = {.accepts = accepts_document,
+const ls_wire_format ls_wire_document = {.door = LS_DOOR_ELASTIC,
+										 .accepts = accepts_document,
 										 .decode = ls_decode_document,
 										 .answer = answer_document,
 										 .refuse = refuse,

@@ -59,8 +59,23 @@ typedef struct ls_wire_result
 	void *ids;
 } ls_wire_result;
 
+/* Through which door events come in, as figures tell them apart (src/server/metrics.h). */
+typedef enum ls_wire_door
+{
+	LS_DOOR_JSON, /* one event */
+	LS_DOOR_BATCH,
+	LS_DOOR_OTLP,
+	LS_DOOR_LOKI,
+	LS_DOOR_ELASTIC,
+	LS_DOOR_SPLUNK,
+	LS_DOOR_SYSLOG, /* also GELF */
+	LS_DOOR_SQL
+} ls_wire_door;
+
 typedef struct ls_wire_format
 {
+	ls_wire_door door;
+
 	/* Is the body in this format, by its media type?  NULL: whatever it is. */
 	bool (*accepts)(const ls_request *request);
 

@@ -181,24 +181,28 @@ answer_event(const ls_wire_result *result, ls_buf *body, ls_response *response)
 	end_answer(result, true, body, response);
 }
 
-const ls_wire_format ls_wire_event = {.accepts = ls_request_is_json,
+const ls_wire_format ls_wire_event = {.door = LS_DOOR_JSON,
+									  .accepts = ls_request_is_json,
 									  .decode = ls_decode_event,
 									  .answer = answer_event,
 									  .most_rejected = LS_MOST_REJECTED,
 									  .one_event = true};
 
-const ls_wire_format ls_wire_event_lines = {.accepts = ls_wire_is_lines,
+const ls_wire_format ls_wire_event_lines = {.door = LS_DOOR_JSON,
+											.accepts = ls_wire_is_lines,
 											.decode = ls_decode_ndjson,
 											.answer = answer_event,
 											.most_rejected = LS_MOST_REJECTED,
 											.one_event = true};
 
-const ls_wire_format ls_wire_batch = {.accepts = ls_request_is_json,
+const ls_wire_format ls_wire_batch = {.door = LS_DOOR_BATCH,
+									  .accepts = ls_request_is_json,
 									  .decode = ls_decode_batch,
 									  .answer = answer_batch,
 									  .most_rejected = LS_MOST_REJECTED};
 
-const ls_wire_format ls_wire_lines = {.accepts = ls_wire_is_lines,
+const ls_wire_format ls_wire_lines = {.door = LS_DOOR_BATCH,
+									  .accepts = ls_wire_is_lines,
 									  .decode = ls_decode_ndjson,
 									  .answer = answer_batch,
 									  .most_rejected = LS_MOST_REJECTED};

@@ -45,13 +45,15 @@ static const ls_packing snappy = {.coding = {"snappy", 6},
 								  .most = ls_snappy_decoded_size,
 								  .broken = "the body is not valid snappy"};
 
-const ls_wire_format ls_wire_loki_json = {.accepts = ls_request_is_json,
+const ls_wire_format ls_wire_loki_json = {.door = LS_DOOR_LOKI,
+										  .accepts = ls_request_is_json,
 										  .decode = ls_decode_loki_json,
 										  .answer = answer,
 										  .refuse = refuse,
 										  .most_rejected = LS_MOST_REJECTED};
 
-const ls_wire_format ls_wire_loki_protobuf = {.accepts = ls_wire_is_protobuf,
+const ls_wire_format ls_wire_loki_protobuf = {.door = LS_DOOR_LOKI,
+											  .accepts = ls_wire_is_protobuf,
 											  .decode = ls_decode_loki_protobuf,
 											  .answer = answer,
 											  .refuse = refuse,

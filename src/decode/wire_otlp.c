@@ -129,13 +129,15 @@ refuse_protobuf(ls_str message, ls_buf *body, ls_response *response)
 	response->content_type = LS_STR("application/x-protobuf");
 }
 
-const ls_wire_format ls_wire_otlp_json = {.accepts = ls_request_is_json,
+const ls_wire_format ls_wire_otlp_json = {.door = LS_DOOR_OTLP,
+										  .accepts = ls_request_is_json,
 										  .decode = ls_decode_otlp_json,
 										  .answer = answer_json,
 										  .refuse = refuse_json,
 										  .most_rejected = LS_MOST_REJECTED};
 
-const ls_wire_format ls_wire_otlp_protobuf = {.accepts = ls_wire_is_protobuf,
+const ls_wire_format ls_wire_otlp_protobuf = {.door = LS_DOOR_OTLP,
+											  .accepts = ls_wire_is_protobuf,
 											  .decode = ls_decode_otlp_protobuf,
 											  .answer = answer_protobuf,
 											  .refuse = refuse_protobuf,

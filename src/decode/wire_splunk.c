@@ -160,13 +160,15 @@ refuse(ls_str message, ls_buf *body, ls_response *response)
 	response->content_type = LS_STR("application/json");
 }
 
-const ls_wire_format ls_wire_splunk_events = {.decode = ls_decode_splunk_events,
+const ls_wire_format ls_wire_splunk_events = {.door = LS_DOOR_SPLUNK,
+											  .decode = ls_decode_splunk_events,
 											  .answer = answer,
 											  .refuse = refuse,
 											  .most_rejected = LS_MOST_REJECTED,
 											  .item_by_item = true};
 
-const ls_wire_format ls_wire_splunk_raw = {.decode = ls_decode_splunk_raw,
+const ls_wire_format ls_wire_splunk_raw = {.door = LS_DOOR_SPLUNK,
+										   .decode = ls_decode_splunk_raw,
 										   .answer = answer,
 										   .refuse = refuse,
 										   .most_rejected = LS_MOST_REJECTED,

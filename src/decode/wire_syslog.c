@@ -29,10 +29,14 @@ answer(const ls_wire_result *result, ls_buf *body, ls_response *response)
 	ls_buf_printf(body, ",\"code\":\"%s\"}", decoded->errors[0].code);
 }
 
-const ls_wire_format ls_wire_syslog = {.decode = ls_decode_syslog,
+const ls_wire_format ls_wire_syslog = {.door = LS_DOOR_SYSLOG,
+									   .decode = ls_decode_syslog,
 									   .answer = answer,
 									   .most_rejected = UINT32_MAX,
 									   .item_by_item = true};
 
-const ls_wire_format ls_wire_gelf = {
-	.decode = ls_decode_gelf, .answer = answer, .most_rejected = UINT32_MAX, .item_by_item = true};
+const ls_wire_format ls_wire_gelf = {.door = LS_DOOR_SYSLOG,
+									 .decode = ls_decode_gelf,
+									 .answer = answer,
+									 .most_rejected = UINT32_MAX,
+									 .item_by_item = true};

@@ -11,6 +11,7 @@
 #include "utils/uuid.h"
 
 #include "src/model/protocol.h"
+#include "src/server/metrics.h"
 
 #define BUILTIN_EXHAUSTED                                                                    \
 	"the organization's AI credits of this month are used up; the built-in evaluator takes " \
@@ -27,10 +28,37 @@
 
 static void replied(ls_evaluation *evaluation, const ls_reply *reply);
 
+/* The figures of one that was begun; a preview is none. */
+static void
+measure(const ls_evaluation *e)
+{
+	static const ls_provider *const providers[LS_N_PROVIDER] = {
+		&ls_provider_builtin, &ls_provider_anthropic, &ls_provider_bedrock, &ls_provider_openai};
+	ls_metric_outcome outcome = !e->failed                              ? LS_OUTCOME_OK
+								: ls_error_table[e->error].status < 500 ? LS_OUTCOME_REFUSED
+																		: LS_OUTCOME_FAILED;
+	ls_time begun = e->deadline - LS_EVALUATION_CALL_SECONDS * LS_USECS_PER_SEC;
+
+	if (e->deadline == 0 || e->request->preview)
+		return;
+	for (int i = 0; i < LS_N_PROVIDER; i++)
+	{
+		if (e->provider != providers[i])
+			continue;
+		ls_metric_add(LS_M_EVALUATIONS + 3 * i + (int) outcome, 1);
+		ls_metric_observe(LS_M_EVALUATION_TIME + i * LS_HISTOGRAM_CELLS, ls_now() - begun);
+	}
+	if (e->failed || e->provider->builtin)
+		return;
+	ls_metric_add(LS_M_EVALUATION_TOKENS, (uint64) Max(e->tokens_in, 0));
+	ls_metric_add(LS_M_EVALUATION_TOKENS + 1, (uint64) Max(e->tokens_out, 0));
+}
+
 static void
 finish(ls_evaluation *evaluation)
 {
 	evaluation->finished = true;
+	measure(evaluation);
 	if (evaluation->done != NULL)
 		evaluation->done(evaluation);
 }
@@ -590,6 +618,7 @@ answer_verdict(ls_evaluation *evaluation)
 	}
 	evaluation->reservation = 0;
 	run.micro_credits = s.micro_credits;
+	ls_metric_add(LS_M_CREDITS, (uint64) Max(s.micro_credits, 0));
 	ls_buf_init(&body, evaluation->arena);
 	ls_evaluation_response_json(&body, evaluation->verdict, evaluation->view, &run);
 	if (body.failed)

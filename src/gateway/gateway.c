@@ -125,6 +125,7 @@ ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
 	}
 	gateway->config = *config;
 	gateway->hooks = *hooks;
+	ls_gateway_class_routes(gateway);
 	gateway->now = monotonic_ms();
 	clamp(&gateway->config.connection_limit, 1);
 	clamp(&gateway->config.header_timeout, 1);
@@ -303,6 +304,18 @@ bool
 ls_gateway_idle(const ls_gateway *gateway)
 {
 	return gateway->n_open == 0 && ls_intakes_idle(gateway);
+}
+
+int
+ls_gateway_connections(const ls_gateway *gateway)
+{
+	return gateway->n_open;
+}
+
+size_t
+ls_gateway_memory(const ls_gateway *gateway)
+{
+	return gateway->memory;
 }
 
 void

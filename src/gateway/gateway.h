@@ -15,6 +15,7 @@
 #define LS_GATEWAY_H
 
 #include "src/base/json_document.h"
+#include "src/base/measure.h"
 #include "src/ipc/frame.h"
 
 typedef struct ls_gateway ls_gateway;
@@ -38,6 +39,8 @@ typedef struct ls_gateway_config
 	/* Settings that may change meanwhile; NULL: not set. */
 	const char *const *trusted_proxies; /* networks whose X-Forwarded-For is believed */
 	const char *const *public_url;
+
+	ls_gateway_counts counts; /* all NULL: nothing is counted */
 } ls_gateway_config;
 
 typedef enum ls_gateway_severity
@@ -61,6 +64,16 @@ typedef struct ls_status_document
 	ls_str policy;   /* Content-Security-Policy of a page */
 	const char *tag; /* as the header ETag has it */
 } ls_status_document;
+
+/* The answer to GET /metrics. */
+typedef struct ls_metrics_answer
+{
+	int status;        /* 200, or that of a refusal */
+	const char *code;  /* of a refusal */
+	const char *error; /* of a refusal: why, with nothing that JSON must escape */
+	bool openmetrics;  /* the form of the text */
+	ls_str text;
+} ls_metrics_answer;
 
 typedef struct ls_gateway_hooks
 {
@@ -97,6 +110,15 @@ typedef struct ls_gateway_hooks
 
 	/* For GET /readyz: is the service ready?  Otherwise *reason says why not. */
 	bool (*ready)(void *context, const char **reason);
+
+	/* Is this server a standby?  The hook may be NULL: it is not. */
+	bool (*standby)(void *context);
+
+	/*
+	 * Decides whether the sender may read the figures of the service, and makes their text, which
+	 * lives until the hook is called again.  The hook may be NULL: there are none.
+	 */
+	void (*metrics)(void *context, const ls_request *request, ls_metrics_answer *answer);
 
 	void (*log)(void *context, ls_gateway_severity severity, const char *message);
 
@@ -183,6 +205,10 @@ extern bool ls_gateway_idle(const ls_gateway *gateway);
 
 extern void ls_gateway_stop(ls_gateway *gateway);
 
+/* Open connections, and bytes of bodies that are not answered and answers that are not read. */
+extern int ls_gateway_connections(const ls_gateway *gateway);
+extern size_t ls_gateway_memory(const ls_gateway *gateway);
+
 /* ---- routes (routes.def) ---- */
 
 /* Bodies of what executors do: questions and settings, not events. */
@@ -222,6 +248,7 @@ typedef enum ls_route_id
 	LS_ROUTE_##name,
 #include "src/gateway/routes.def"
 #undef LS_ROUTE
+	LS_ROUTES
 } ls_route_id;
 
 extern const ls_route ls_routes[];

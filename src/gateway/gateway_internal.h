@@ -352,7 +352,8 @@ struct ls_gateway
 	ls_share_table shares[SHARE_KINDS];
 	uint64_t share_seed;
 
-	size_t memory; /* of bodies and answers of all connections */
+	uint8_t classes[LS_ROUTES]; /* of routes, as figures tell them apart */
+	size_t memory;              /* of bodies and answers of all connections */
 	uint64_t random[2];
 	int64_t date_second; /* of `date` */
 	char date[32];
@@ -482,6 +483,12 @@ extern void ls_intake_forget(ls_connection *c); /* it waits for room no longer *
 extern size_t ls_intake_take(ls_connection *c, const char *data, size_t len, bool last);
 /* False: the response is none of an intake's request. */
 extern bool ls_intake_respond(ls_gateway *gateway, const ls_response *response);
+
+/* gateway_count.c: figures */
+extern void ls_gateway_class_routes(ls_gateway *gateway);
+extern void ls_gateway_count_answer(const ls_connection *c, int status);
+extern void ls_gateway_count_opened(ls_gateway *gateway);
+extern void ls_gateway_count_lost(ls_gateway *gateway);
 
 /* gateway_error.c: "CODE: error" of an error body of ours */
 extern void ls_error_message(ls_buf *message, ls_str body);

@@ -253,6 +253,7 @@ adopt(ls_gateway *gateway, ls_intake *intake, int fd, const struct sockaddr *add
 		close(fd);
 		return;
 	}
+	ls_gateway_count_opened(gateway);
 	c->intake = intake;
 	/* Until it is known where it belongs. */
 	c->reserved = true;

@@ -22,6 +22,7 @@
 static void
 take_connection(ls_connection *c, const char *why)
 {
+	ls_gateway_count_lost(c->gateway);
 	if (c->state == CONNECTION_HEADER || c->state == CONNECTION_BODY ||
 		c->state == CONNECTION_PARKED)
 		ls_reply_now(c, 503, "SERVICE_UNAVAILABLE", why);
@@ -60,6 +61,7 @@ yield_quiet(ls_gateway *gateway)
 
 	if (quiet == NULL || quiet->deadline > gateway->now + GATEWAY_INTAKE_MS - QUIET_MS)
 		return false;
+	ls_gateway_count_lost(gateway);
 	ls_connection_close(quiet);
 	return true;
 }
@@ -89,6 +91,7 @@ ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom)
 		idle = idle->later;
 	if (idle != NULL && idle->deadline <= idle_since)
 	{
+		ls_gateway_count_lost(gateway);
 		ls_connection_close(idle);
 		return true;
 	}

@@ -372,7 +372,10 @@ reply(ls_connection *c, const ls_response *response)
 	head = make_head(c, response, false);
 	body = c->head || !has_body(response) ? LS_STR("") : response->body;
 	if (ls_out_reserve(c, head.len + body.len))
+	{
+		ls_gateway_count_answer(c, response->status);
 		send_answer(c, head, body);
+	}
 	else
 	{
 		c->refusal = refusal_memory;
@@ -526,6 +529,7 @@ ls_reply_stream(ls_connection *c, const ls_response *response)
 		c->stream_open = ls_str_eq(response->content_type, LS_STR("text/event-stream"));
 		/* Without chunks only the end of the connection tells the end. */
 		c->close_after = c->close_after || c->scan.check.minor == 0;
+		ls_gateway_count_answer(c, response->status);
 		head = make_head(c, response, true);
 		if (!ls_out_append(c, head))
 		{
@@ -572,6 +576,41 @@ reply_splunk_health(ls_connection *c)
 		reply_text(c, 503, LS_STR("{\"text\":\"HEC is unhealthy, queues are full\",\"code\":18}"));
 }
 
+/*
+ * Is this the server that ?role= asks for?  A proxy asks so to tell a primary from its standbys.
+ * False: it was answered.
+ */
+static bool
+has_role(ls_connection *c)
+{
+	const ls_gateway_hooks *hooks = &c->gateway->hooks;
+	bool standby = hooks->standby != NULL && hooks->standby(hooks->context);
+	ls_str query = c->request.query;
+
+	while (query.len > 0)
+	{
+		const char *end = memchr(query.data, '&', query.len);
+		ls_str one = ls_str_make(query.data, end == NULL ? query.len : (size_t) (end - query.data));
+		bool wants_standby = ls_str_eq(one, LS_STR("role=standby"));
+
+		query = end == NULL ? LS_STR("") : ls_str_make(end + 1, query.len - one.len - 1);
+		if (one.len < 5 || memcmp(one.data, "role=", 5) != 0)
+			continue;
+		if (!wants_standby && !ls_str_eq(one, LS_STR("role=primary")))
+			c->refusal =
+				(ls_refusal){400, "VALIDATION_ERROR", "role: expected primary or standby", false};
+		else if (wants_standby != standby)
+			c->refusal = (ls_refusal){
+				503, "SERVICE_UNAVAILABLE",
+				standby ? "this server is a standby" : "this server is the primary", false};
+		else
+			continue;
+		ls_reply_refusal(c);
+		return false;
+	}
+	return true;
+}
+
 static void
 reply_ready(ls_connection *c)
 {
@@ -580,6 +619,8 @@ reply_ready(ls_connection *c)
 	char text[512];
 	size_t len;
 
+	if (c->route == LS_ROUTE_READY && !has_role(c))
+		return;
 	if (hooks->ready(hooks->context, &reason))
 	{
 		reply_text(c, 200, LS_STR("{\"status\":\"ok\"}"));
@@ -642,6 +683,36 @@ reply_status(ls_connection *c, bool page)
 	reply(c, &response);
 }
 
+/* Figures for operators: the host decides who is one. */
+static void
+reply_metrics(ls_connection *c)
+{
+	const ls_gateway_hooks *hooks = &c->gateway->hooks;
+	ls_metrics_answer answer = {
+		.status = 404, .code = "NOT_FOUND", .error = "there are no figures"};
+	ls_response response = {.status = 200};
+	char text[512];
+
+	c->request.remote = ls_str_make(c->remote, strlen(c->remote));
+	if (hooks->metrics != NULL)
+		hooks->metrics(hooks->context, &c->request, &answer);
+	if (answer.status == 200)
+	{
+		response.content_type =
+			answer.openmetrics ? LS_STR(LS_OPENMETRICS_TYPE) : LS_STR(LS_TEXT_FORMAT_TYPE);
+		response.body = answer.text;
+	}
+	else
+	{
+		ls_refusal refusal = {answer.status, answer.code, answer.error, false};
+
+		write_refusal(c, &refusal, &response, text);
+		if (answer.status == 401)
+			ls_response_header(&response, LS_STR("WWW-Authenticate"), LS_STR("Bearer"));
+	}
+	reply(c, &response);
+}
+
 void
 ls_reply_route(ls_connection *c)
 {
@@ -655,6 +726,8 @@ ls_reply_route(ls_connection *c)
 		reply_openapi(c);
 	else if (c->route == LS_ROUTE_STATUS || c->route == LS_ROUTE_STATUS_PAGE)
 		reply_status(c, c->route == LS_ROUTE_STATUS_PAGE);
+	else if (c->route == LS_ROUTE_METRICS)
+		reply_metrics(c);
 	else if (c->route == LS_ROUTE_ABOUT)
 		reply_text(c, 200,
 				   LS_STR("{\"data\":{\"service\":\"logsvc\",\"version\":\"" LOGSVC_VERSION

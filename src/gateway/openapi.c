@@ -468,13 +468,13 @@ may_fail_with(const operation *o, const char *status, bool has_body)
 	static const char everywhere[] = "400 408 429 431 500 503";
 	const ls_json_node *errors = ls_node_member(o->about, "errors");
 
-	if (o->route->pool == LS_POOL_GATEWAY)
-		return strcmp(status, "503") == 0 && o->route->success == 200;
 	for (size_t i = 0; i < ls_node_count(errors); i++)
 	{
 		if (ls_str_eq(ls_node_string(ls_node_element(errors, i)), of_text(status)))
 			return true;
 	}
+	if (o->route->pool == LS_POOL_GATEWAY)
+		return strcmp(status, "503") == 0 && o->route->success == 200;
 	if (strstr(everywhere, status) != NULL)
 		return true;
 	if (strcmp(status, "401") == 0 || strcmp(status, "403") == 0)

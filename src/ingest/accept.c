@@ -18,6 +18,7 @@
 #include "utils/timestamp.h"
 
 #include "src/access/access.h"
+#include "src/server/metrics.h"
 
 /* ms between looks whether there is room for what waits */
 #define RETRY_INTERVAL 10
@@ -275,6 +276,24 @@ forget(ls_accept *accept)
 	ls_arena_reset(accept->arena);
 }
 
+/* Counts what has been committed since `begun`. */
+static void
+measure(const ls_accept *accept, ls_time begun)
+{
+	ls_time now = ls_now();
+
+	ls_metric_observe(LS_M_INGEST_COMMIT, now - begun);
+	for (int i = 0; i < accept->n_requests; i++)
+	{
+		const waiting *entry = &accept->requests[i];
+		int door = (int) entry->format->door;
+
+		ls_metric_add(LS_M_INGEST_EVENTS + door, entry->decoded->accepted);
+		ls_metric_add(LS_M_INGEST_BYTES + door, entry->decoded->bytes);
+		ls_metric_observe(LS_M_SEARCHABLE_LAG, now - entry->begun);
+	}
+}
+
 void
 ls_accept_commit(ls_accept *accept)
 {
@@ -282,9 +301,12 @@ ls_accept_commit(ls_accept *accept)
 
 	if (accept->n_requests > 0)
 	{
+		ls_time begun = ls_now();
+
 		if (ls_transaction(insert_groups, accept, &caught))
 		{
 			(void) settle(accept, true);
+			measure(accept, begun);
 			LS_STOP_POINT("accept_after_commit");
 			for (int i = 0; i < accept->n_requests; i++)
 				ls_accept_answer(accept, &accept->requests[i], i == accept->n_requests - 1);

@@ -9,6 +9,7 @@
 
 #include "src/access/access.h"
 #include "src/part/event_id.h"
+#include "src/server/metrics.h"
 
 void
 ls_accept_begin(ls_accept *accept)
@@ -77,6 +78,7 @@ ls_accept_refuse_for(ls_accept *accept, const ls_request *request, ls_error_id i
 	ls_buf body;
 	char seconds[16];
 
+	ls_metric_count_error(id);
 	ls_buf_init(&body, accept->answer);
 	ls_error_body(&body, id, message, details);
 	if (response.status == 415)

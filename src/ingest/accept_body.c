@@ -8,6 +8,7 @@
 #include "src/ingest/accept.h"
 
 #include "src/access/access.h"
+#include "src/server/metrics.h"
 
 typedef struct decode_state
 {
@@ -127,6 +128,29 @@ check_peer(void *context, ls_str address)
 	}
 }
 
+/* Counts the events that are rejected for good; of those that are not listed nobody knows why. */
+static void
+count_rejected(const ls_decode_result *result)
+{
+	uint32 other = result->rejected - result->n_errors;
+
+	for (uint32 i = 0; i < result->n_errors; i++)
+	{
+		ls_error_id id = ls_error_of_code(result->errors[i].code);
+
+		if (id == LS_ERROR_VALIDATION)
+			ls_metric_add(LS_M_INGEST_REJECTED, 1);
+		else if (id == LS_ERROR_EVENT_TOO_LARGE)
+			ls_metric_add(LS_M_INGEST_REJECTED + 1, 1);
+		else if (id == LS_ERROR_INDEX_NOT_FOUND)
+			ls_metric_add(LS_M_INGEST_REJECTED + 2, 1);
+		else
+			other++;
+	}
+	if (other > 0)
+		ls_metric_add(LS_M_INGEST_REJECTED + 3, other);
+}
+
 /* Takes the room that the events need: of the queue, or none, and of the quota. */
 static bool
 take_room(sender_group *group, const ls_queue_share *share, const ls_decode_result *result,
@@ -238,12 +262,14 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 			refuse_room(accept, request, &group->sender, LS_ERROR_BATCH_TOO_LARGE);
 			return DONE;
 		}
+		count_rejected(result);
 		ls_accept_refuse_decoded(accept, format, request, result);
 		return DONE;
 	}
 	if (result->accepted == 0)
 	{
 		ls_pipelines_leave(&state.sink, true);
+		count_rejected(result);
 		ls_accept_answer_nothing(accept, format, request, result);
 		return DONE;
 	}
@@ -272,6 +298,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 		return DONE;
 	}
 	ls_pipelines_leave(&state.sink, true);
+	count_rejected(result);
 	ls_accept_keep(accept, format, request, group, last, first_row, result);
 	return DONE;
 }

@@ -94,6 +94,13 @@ extern uint64 ls_queue_held(const pg_uuid_t *organization);
 extern uint64 ls_queue_waiting(void);
 
 /*
+ * Writer: since when there have been events that it has not stored; 0: there are none.  And the
+ * earliest of these times of all writers that the settings ask for.
+ */
+extern void ls_queue_note_oldest(int writer, TimestampTz since);
+extern TimestampTz ls_queue_oldest(void);
+
+/*
  * Seconds until there should be room again, from the drain rate; 1 to 60, or 5 if the
  * rate is not known.
  */
@@ -186,6 +193,9 @@ extern void ls_quota_register(void); /* shared memory */
 
 /* Like ls_queue_recover, for the size of the deferred store. */
 extern void ls_quota_recover(void);
+
+/* Bytes in the deferred store of this node. */
+extern int64 ls_quota_deferred(void);
 
 /*
  * Moves deferred events into the queue as their quota allows, and discards those that

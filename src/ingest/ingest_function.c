@@ -228,7 +228,11 @@ insert_call(ingest_call *call)
 	if (!call->audit || (ls_shmem_ready() && is_service_database()))
 		reservation = ls_reservation_make();
 	if (!call->audit)
+	{
 		to.deferred = call->deferred = reserve(reservation, &call->sender, call->result);
+		reservation->sent = call->result->accepted;
+		reservation->sent_bytes = (int64) call->result->bytes;
+	}
 	else if (reservation != NULL)
 		ls_reserve_always(reservation, &call->sender.organization, call->result->accepted);
 	if (SPI_connect() != SPI_OK_CONNECT)

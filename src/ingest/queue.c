@@ -45,10 +45,11 @@ typedef struct queue_state
 	pg_atomic_uint64 last_success; /* of a writer: TimestampTz */
 	pg_atomic_uint32 unavailable;  /* the store */
 	pg_atomic_uint32 replay_wanted;
-	slock_t mutex;            /* for the rest */
-	bool warned;              /* that the depth came to 80% */
-	TimestampTz busy_at;      /* when it came to half of the limit; 0: it is below */
-	TimestampTz window_start; /* 0: the queue has been empty since */
+	pg_atomic_uint64 oldest[LS_MAX_POOL]; /* of a writer: TimestampTz */
+	slock_t mutex;                        /* for the rest */
+	bool warned;                          /* that the depth came to 80% */
+	TimestampTz busy_at;                  /* when it came to half of the limit; 0: it is below */
+	TimestampTz window_start;             /* 0: the queue has been empty since */
 	uint64 window_events;
 	double drain_rate; /* events per second; 0: not known yet */
 } queue_state;
@@ -65,6 +66,8 @@ init_shared(void)
 	pg_atomic_init_u64(&shared->last_success, 0);
 	pg_atomic_init_u32(&shared->unavailable, 0);
 	pg_atomic_init_u32(&shared->replay_wanted, 0);
+	for (int i = 0; i < LS_MAX_POOL; i++)
+		pg_atomic_init_u64(&shared->oldest[i], 0);
 	SpinLockInit(&shared->mutex);
 }
 
@@ -117,6 +120,28 @@ ls_queue_depth(void)
 	reserved = pg_atomic_read_u64(&shared->reserved);
 	pg_read_barrier();
 	return depth_with(reserved);
+}
+
+void
+ls_queue_note_oldest(int writer, TimestampTz since)
+{
+	pg_atomic_write_u64(&shared->oldest[writer], (uint64) since);
+}
+
+TimestampTz
+ls_queue_oldest(void)
+{
+	TimestampTz oldest = 0;
+
+	/* One that has ended counts: nobody stores what it had to. */
+	for (int i = 0; i < Min(ls_writers, LS_MAX_POOL); i++)
+	{
+		TimestampTz since = (TimestampTz) pg_atomic_read_u64(&shared->oldest[i]);
+
+		if (since != 0 && (oldest == 0 || since < oldest))
+			oldest = since;
+	}
+	return oldest;
 }
 
 uint64

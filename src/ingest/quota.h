@@ -69,6 +69,8 @@ typedef struct ls_reservation
 	ls_hold *queue; /* what the transaction holds of the queue for this organization */
 	uint32 events;  /* the reservation's share of it */
 	ls_quota_hold hold;
+	uint32 sent; /* events of a sender in SQL, and their bytes: counted at the commit */
+	int64 sent_bytes;
 	struct ls_reservation *next;
 } ls_reservation;
 
@@ -96,9 +98,6 @@ extern void ls_reserve_always(ls_reservation *reservation, const pg_uuid_t *orga
 /* Like ls_queue_insert; bytes: the JSON bytes that the organization will be charged. */
 extern void ls_deferred_insert(const pg_uuid_t *organization, uint64 batch, int64 bytes,
 							   ls_str header, ls_str body, const ls_part_stats *stats);
-
-/* Bytes in the deferred store of this node. */
-extern int64 ls_quota_deferred(void);
 
 /* Call it when a committed transaction has removed rows from the deferred store. */
 extern void ls_quota_deferred_gone(const pg_uuid_t *organization, int64 bytes);

@@ -23,6 +23,9 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
+#include "src/decode/wire_format.h"
+#include "src/server/metrics.h"
+
 /* What this transaction holds of the queue for one organization. */
 struct ls_hold
 {
@@ -198,7 +201,13 @@ settle(bool committed)
 		ls_queue_commit_ends();
 	committing = false;
 	for (ls_reservation *r = reservations; r != NULL; r = r->next)
+	{
 		ls_quota_settle(&r->hold, committed);
+		if (!committed || r->sent == 0)
+			continue;
+		ls_metric_add(LS_M_INGEST_EVENTS + LS_DOOR_SQL, r->sent);
+		ls_metric_add(LS_M_INGEST_BYTES + LS_DOOR_SQL, (uint64) r->sent_bytes);
+	}
 	reservations = NULL;
 }
 
@@ -254,6 +263,7 @@ at_subtransaction_end(SubXactEvent event, SubTransactionId own, SubTransactionId
 			if (r->events > 0)
 				give_back(r->queue, r->events);
 			r->events = 0;
+			r->sent = 0;
 			ls_quota_settle(&r->hold, false);
 		}
 	}

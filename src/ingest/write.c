@@ -21,6 +21,8 @@
 #include "utils/memutils.h"
 #include "utils/uuid.h"
 
+#include "src/server/metrics.h"
+
 #define MAX_BYTES (128 * 1024 * 1024) /* as stored; at least one row */
 
 /* Memory of one transaction; a part that needs more is an error. */
@@ -439,11 +441,20 @@ static bool
 write_transaction(write_state *state, uint32 *events, ls_caught *caught)
 {
 	static ls_write_counts counts;
+	ls_time begun;
 	bool committed;
 
 	counts.n = 0;
 	state->counts = &counts;
+	begun = ls_now();
 	committed = ls_transaction(write_taken, state, caught);
+	if (committed && state->events > 0)
+	{
+		ls_metric_observe(LS_M_WRITER_TIME, ls_now() - begun);
+		ls_metric_add(LS_M_WRITER_EVENTS, state->events);
+	}
+	else if (!committed)
+		ls_metric_add(LS_M_WRITER_FAILURES, 1);
 	*events = committed ? state->events : 0;
 	if (*events > 0)
 	{

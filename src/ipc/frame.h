@@ -107,6 +107,7 @@ typedef struct ls_response
 	ls_header headers[LS_RESPONSE_HEADERS];
 	int n_headers;
 	ls_str body;
+	uint32_t refused; /* in its worker only: 1 + ls_error_id of an error that it answers; 0: none */
 } ls_response;
 
 /* Adds a header; ignored beyond LS_RESPONSE_HEADERS.  Keeps views. */

@@ -18,6 +18,8 @@
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 
+#include "src/server/metrics.h"
+
 const char *const ls_worker_names[LS_WORKER_KINDS] = {
 	"gateway",   "acceptor", "executor", "evaluator", "writer",   "scheduler", "notifier",
 	"compactor", "watcher",  "prober",   "alerter",   "exporter", "health"};
@@ -47,9 +49,12 @@ init_shared(void)
 static const ls_shmem_item item = {"logsvc slots", sizeof(shared_state), (void **) &shared,
 								   init_shared};
 
+StaticAssertDecl(LS_WORKER_KINDS == LS_N_WORKER, "each kind of worker has figures");
+
 void
 ls_ipc_register(void)
 {
+	ls_metric_worker_names = ls_worker_names;
 	ls_shmem_add(&item);
 }
 

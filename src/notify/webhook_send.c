@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "src/notify/webhook.h"
+#include "src/server/metrics.h"
 
 #define CONNECT_TIMEOUT 5000 /* ms */
 #define SEND_TIMEOUT 10000
@@ -194,6 +195,11 @@ ls_webhooks_finish(ls_caught *caught)
 		if (!ls_deliveries_finish(&f->id, &result, caught))
 			return false;
 		f->used = false;
+		ls_metric_add(LS_M_NOTIFICATIONS + 3 +
+						  (strcmp(f->outcome, "sent") == 0     ? 0
+						   : strcmp(f->outcome, "failed") == 0 ? 2
+															   : 1),
+					  1);
 	}
 	return true;
 }

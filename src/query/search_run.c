@@ -29,6 +29,7 @@
 #include "src/part/event_id.h"
 #include "src/query/extract.h"
 #include "src/scan/scan.h"
+#include "src/server/metrics.h"
 
 StaticAssertDecl(LS_SCAN_MAX_COUNTERS >= LS_PLAN_MAX_COUNTERS, "a counter for each aggregate");
 
@@ -161,6 +162,7 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 {
 	ls_scan_session *outer = ls_scan_current;
 	ls_search_notes *outer_notes = ls_search_notes_current;
+	ls_scan_session before = *session;
 	int nest;
 	SPIPlanPtr prepared;
 	Portal portal;
@@ -195,6 +197,8 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 		ls_search_notes_current = outer_notes;
 	}
 	PG_END_TRY();
+	ls_metric_add(LS_M_SEARCH_ROWS, session->rows - before.rows);
+	ls_metric_add(LS_M_SEARCH_BYTES, session->bytes - before.bytes);
 	AtEOXact_GUC(true, nest);
 }
 

@@ -62,6 +62,8 @@ int ls_limits = LS_LIMITS_SPECIFICATION;
 bool ls_builtin_needs_credits = true;
 char *ls_trusted_proxies = NULL;
 char *ls_webhook_networks = NULL;
+char *ls_operator_networks = NULL;
+char *ls_metrics_token_file = NULL;
 int ls_password_cost = LS_PASSWORD_COST_MIN;
 char *ls_breached_passwords_file = NULL;
 char *ls_breached_passwords_url = NULL;
@@ -387,6 +389,14 @@ ls_guc_register(bool preloaded)
 		"Networks that webhooks and uploads may reach although private, comma-separated.", NULL,
 		&ls_webhook_networks, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY | GUC_LIST_INPUT, check_networks,
 		NULL, NULL);
+
+	DefineCustomStringVariable("logsvc.operator_networks",
+							   "Networks from which GET /metrics may be read, comma-separated.",
+							   NULL, &ls_operator_networks, "127.0.0.0/8, ::1/128", PGC_SIGHUP,
+							   GUC_SUPERUSER_ONLY | GUC_LIST_INPUT, check_networks, NULL, NULL);
+	string_setting("logsvc.metrics_token_file",
+				   "File with a token that GET /metrics requires; empty: none is required.",
+				   &ls_metrics_token_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
 
 	int_setting("logsvc.password_cost", "Memory of password hashes: scrypt with N = 2^this.",
 				&ls_password_cost, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MAX,

@@ -138,6 +138,8 @@ extern int ls_limits;       /* ls_limits_kind */
 extern bool ls_builtin_needs_credits;
 extern char *ls_trusted_proxies;
 extern char *ls_webhook_networks;
+extern char *ls_operator_networks;
+extern char *ls_metrics_token_file;
 extern int ls_password_cost; /* log2 of scrypt's N */
 extern char *ls_breached_passwords_file;
 extern char *ls_breached_passwords_url;

@@ -29,6 +29,8 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "src/server/metrics.h"
+
 #define MERGE_PARTS 1000 /* that one merge takes */
 #define LOOK_KEYS 500    /* that one look finds */
 #define NEWS_PARTS 1000  /* new ones that one look sees */
@@ -610,11 +612,16 @@ bool
 ls_compactor_merge(ls_compactor *c, ls_merged *merged)
 {
 	merge m = {.key = &c->keys[c->next_key++], .merged = merged};
+	ls_time begun = ls_now();
 	ls_caught caught;
 
 	memset(merged, 0, sizeof(*merged));
 	if (ls_transaction(merge_parts, &m, &caught))
+	{
+		ls_metric_observe(LS_M_MERGE_TIME, ls_now() - begun);
+		ls_metric_add(LS_M_MERGED_PARTS, merged->parts);
 		return true;
+	}
 	memset(merged, 0, sizeof(*merged));
 	failed(c, &m, &caught);
 	return false;

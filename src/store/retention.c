@@ -20,6 +20,8 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "src/server/metrics.h"
+
 #define CHECK_INTERVAL USECS_PER_HOUR
 #define SLICE_PARTS 1000
 #define DROP_LOCK_TIMEOUT "100ms"
@@ -138,7 +140,10 @@ try_drop(ls_retention *r, aging_partition *p)
 		return false;
 	}
 	if (r->dropped)
+	{
+		ls_metric_add(LS_M_DROPPED_PARTITIONS, 1);
 		ereport(LOG, errmsg("logsvc dropped partition %s: it had no events to keep", r->name));
+	}
 	return r->dropped;
 }
 
@@ -178,5 +183,7 @@ ls_retention_step(ls_retention *r)
 	}
 	else if (r->removed == 0)
 		p->checked = GetCurrentTimestamp();
+	else
+		ls_metric_add(LS_M_EXPIRED_PARTS, (uint64) r->removed);
 	return true;
 }

@@ -17,6 +17,7 @@
 
 #include "src/api/http.h"
 #include "src/ingest/ingest.h"
+#include "src/server/metrics.h"
 
 #define REQUEST_RING ((Size) 4 * 1024 * 1024)
 #define RESPONSE_RING ((Size) 512 * 1024)
@@ -54,6 +55,8 @@ take(acceptor_state *state, ls_str frame)
 	if (!ls_http_admit(&request, state->admission, &principal, &response))
 	{
 		response.tenant = ls_http_tenant(&principal);
+		if (response.refused != 0)
+			ls_metric_count_error((ls_error_id) (response.refused - 1));
 		respond(state, &response, true);
 		return;
 	}

@@ -31,6 +31,7 @@
 #include "utils/timestamp.h"
 
 #include "src/access/access.h"
+#include "src/server/metrics.h"
 
 #define MOST_DUE 1000
 #define LONGEST_SEARCH 10000      /* ms: what the rule of one organization may delay others */
@@ -463,6 +464,7 @@ evaluate_rule(const due_rule *rule)
 	TimestampTz begun = GetCurrentTimestamp();
 	uint64 start = start_of_turn(&rule->organization);
 	tick t = {.rule = rule};
+	int outcome = 0; /* of LS_LABELS_TICK */
 	ls_caught caught;
 
 	if (!ls_transaction(mark, &t, &caught))
@@ -480,7 +482,10 @@ evaluate_rule(const due_rule *rule)
 	}
 	if (!ls_transaction(evaluate, &t, &caught))
 	{
-		if (is_passing(caught.sqlstate) || !give_up(&t, &caught))
+		bool passing = is_passing(caught.sqlstate);
+
+		outcome = passing ? 1 : 2;
+		if (passing || !give_up(&t, &caught))
 			put_off_rule(&rule->rule, RETRY_WAIT);
 	}
 	else if (t.taken == NULL)
@@ -489,6 +494,8 @@ evaluate_rule(const due_rule *rule)
 		put_off_rule(&rule->rule, LOOK_AGAIN);
 		return;
 	}
+	ls_metric_add(LS_M_ALERT_TICKS + outcome, 1);
+	ls_metric_observe(LS_M_ALERT_TIME, GetCurrentTimestamp() - begun);
 	end_turn(&rule->organization, start, (uint64) (GetCurrentTimestamp() - begun));
 }
 

@@ -99,7 +99,8 @@ typedef struct gateway_state
 	dlist_head unread;      /* sleep until their clients have read */
 	ls_arena *cancel_arena; /* cancellations being sent */
 	uint64 looks;           /* at the queues of pools */
-	TimestampTz reload;     /* of the configuration that was looked at last */
+	TimestampTz figures_shown;
+	TimestampTz reload; /* of the configuration that was looked at last */
 	char settings[2 * MAXPGPATH + 256];
 } gateway_state;
 

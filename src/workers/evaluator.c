@@ -16,6 +16,7 @@
 #include "src/evaluation/evaluation.h"
 #include "src/api/evaluation_route.h"
 #include "src/api/mcp_route.h"
+#include "src/server/metrics.h"
 
 #define REQUEST_RING ((Size) 2 * 1024 * 1024)
 #define RESPONSE_RING ((Size) 512 * 1024)
@@ -77,6 +78,8 @@ answer(in_flight *call)
 	ls_mcp_answer(call->rpc_id,
 				  call->evaluation.arena != NULL ? call->evaluation.arena : call->admission,
 				  &call->response);
+	if (call->response.refused != 0)
+		ls_metric_count_error((ls_error_id) (call->response.refused - 1));
 	send_response(call->state, &call->response);
 	retire(call);
 }

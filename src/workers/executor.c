@@ -15,6 +15,7 @@
 
 #include "src/api/evaluation_route.h"
 #include "src/api/mcp_route.h"
+#include "src/server/metrics.h"
 
 #define REQUEST_RING ((Size) 256 * 1024)
 #define RESPONSE_RING ((Size) 1024 * 1024)
@@ -170,6 +171,8 @@ serve(ls_slot *slot, ls_channel *channel, ls_str frame, ls_arena *arena)
 		ls_buf_init(&out, arena);
 		ls_frame_write_response(&out, &response);
 	}
+	if (!passed_on && response.refused != 0)
+		ls_metric_count_error((ls_error_id) (response.refused - 1));
 	return ls_channel_send(channel, ls_str_make(out.data, out.len), false, true) == LS_CHANNEL_OK &&
 		   (!goes_on || ls_channel_send(channel, ls_str_make(next.data, next.len), false, true) ==
 							LS_CHANNEL_OK);

@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/interrupt.h"
@@ -29,6 +30,8 @@
 #include "src/api/evaluation_route.h"
 #include "src/decode/wire_format.h"
 #include "src/query/query.h"
+#include "src/server/metrics.h"
+#include "src/workers/metrics_answer.h"
 #include "src/workers/status_board.h"
 
 /* Requests that may wait for a worker of one pool, and those of one group among them. */
@@ -37,6 +40,9 @@
 
 /* Requests wait so long for a pool that has no worker, then get 503 (ms). */
 #define NO_WORKER_PATIENCE 2000
+
+/* For how long the view logsvc.metrics may show the same figures of the gateway (ms). */
+#define FIGURES_AGE 1000
 
 /* How long a request sleeps that is to be taken up later (ms). */
 #define SLEEP_TIME 1000
@@ -606,6 +612,12 @@ is_running(const gateway_state *state, ls_worker_kind kind)
 	return false;
 }
 
+static bool
+is_standby(void *context)
+{
+	return RecoveryInProgress();
+}
+
 /*
  * Each kind of worker is needed: without writers the queue fills, without a scheduler
  * quotas do not begin again, and nobody would notice before it hurts.
@@ -629,6 +641,44 @@ is_ready(void *context, const char **reason)
 	}
 	*reason = text;
 	return len == 0;
+}
+
+/* The figures that only the gateway knows. */
+static void
+show_figures(gateway_state *state)
+{
+	const char *reason;
+
+	ls_metric_set(LS_M_UP, is_ready(state, &reason));
+	ls_metric_set(LS_M_HTTP_CONNECTIONS, ls_gateway_connections(state->engine));
+	ls_metric_set(LS_M_HTTP_MEMORY, (double) ls_gateway_memory(state->engine));
+	for (int i = 0; i < 3; i++)
+	{
+		const pool *p = &state->pools[i];
+		int busy = 0;
+
+		for (int w = 0; w < LS_MAX_POOL; w++)
+			busy += p->workers[w].held > 0;
+		ls_metric_set(LS_M_POOL_WAITING + i, p->queued);
+		ls_metric_set(LS_M_POOL_BUSY + i, busy);
+	}
+	state->figures_shown = GetCurrentTimestamp();
+}
+
+static void
+answer_metrics(void *context, const ls_request *request, ls_metrics_answer *answer)
+{
+	if (!ls_metrics_may_read(request, answer))
+		return;
+	show_figures(context);
+	ls_metrics_write(request, answer);
+}
+
+/* The engine's counters are cells in shared memory, of which it knows nothing but that. */
+static uint64_t *
+cells_of(int cell)
+{
+	return (uint64_t *) &ls_metric_single(cell)->value;
 }
 
 static void
@@ -697,6 +747,8 @@ start_engine(gateway_state *state)
 							  .sender = sender_of,
 							  .cancel = cancel_request,
 							  .ready = is_ready,
+							  .standby = is_standby,
+							  .metrics = answer_metrics,
 							  .log = log_message,
 							  .error_form = ls_wire_error_form_of,
 							  .origin_of_senders = ls_origin_of_senders,
@@ -715,6 +767,11 @@ start_engine(gateway_state *state)
 		.memory_limit = (size_t) 512 * 1024 * 1024,
 		.trusted_proxies = (const char *const *) &ls_trusted_proxies,
 		.public_url = (const char *const *) &ls_public_url,
+		.counts = {.answers = cells_of(LS_M_HTTP_REQUESTS),
+				   .durations = cells_of(LS_M_HTTP_TIME),
+				   .body_bytes = cells_of(LS_M_HTTP_BODY_BYTES),
+				   .opened = cells_of(LS_M_HTTP_OPENED),
+				   .lost = cells_of(LS_M_HTTP_LOST)},
 	};
 	char error[256];
 
@@ -762,6 +819,7 @@ settings_changed(gateway_state *state)
 	if (state->reload == PgReloadTime)
 		return false;
 	state->reload = PgReloadTime;
+	ls_metrics_read_token();
 	describe_settings(now, sizeof(now));
 	if (strcmp(now, state->settings) == 0)
 	{
@@ -816,6 +874,7 @@ ls_gateway_loop(ls_slot *slot)
 	state->tasks = hash_create("logsvc requests", 1024, &control, HASH_ELEM | HASH_BLOBS);
 	state->reload = PgReloadTime;
 	describe_settings(state->settings, sizeof(state->settings));
+	ls_metrics_read_token();
 	start_engine(state);
 	ls_lease_end(0);
 
@@ -832,6 +891,8 @@ ls_gateway_loop(ls_slot *slot)
 		serve_workers(state);
 		wake_sleepers(state);
 		wake_read(state);
+		if (TimestampDifferenceExceeds(state->figures_shown, GetCurrentTimestamp(), FIGURES_AGE))
+			show_figures(state);
 
 		timeout = ls_gateway_timeout(state->engine);
 		sleep = sleep_left(state);

@@ -38,6 +38,7 @@
 #include "utils/timestamp.h"
 
 #include "src/ingest/ingest.h"
+#include "src/server/metrics.h"
 #include "src/workers/status_board.h"
 
 #define PROBE_INTERVAL 10000 /* ms, while there is no extension */
@@ -247,8 +248,8 @@ probe(ls_service *service)
 
 /* ---- the pools ---- */
 
-static int
-wanted(ls_worker_kind kind)
+int
+ls_workers_wanted(ls_worker_kind kind)
 {
 	int n = 0;
 
@@ -330,6 +331,8 @@ start_slot(int number)
 	else
 		snprintf(name, sizeof(name), "%s %d", type, slot->index + 1);
 
+	if (slot->since != 0)
+		ls_metric_add_single(LS_M_WORKER_RESTARTS + (int) slot->kind, 1);
 	LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_EXCLUSIVE);
 	slot->state = LS_SLOT_STARTING;
 	slot->since = GetCurrentTimestamp();
@@ -360,7 +363,7 @@ keep_pools(bool run)
 	for (int number = 0; number < LS_SLOTS; number++)
 	{
 		ls_slot *slot = ls_slot_by_number(number);
-		bool want = run && slot->index < wanted(slot->kind);
+		bool want = run && slot->index < ls_workers_wanted(slot->kind);
 
 		forget_failed_start(number);
 		if (slot->state == LS_SLOT_FREE && want)

@@ -16,6 +16,7 @@
 #include "utils/timestamp.h"
 
 #include "src/server/curl.h"
+#include "src/server/metrics.h"
 #include "src/notify/deliveries.h"
 #include "src/notify/mail.h"
 #include "src/notify/mail_message.h"
@@ -212,6 +213,7 @@ finish_ended(void)
 			return false;
 		}
 		s->used = false;
+		ls_metric_add(LS_M_NOTIFICATIONS + (s->outcome == LS_OUTBOX_SENT ? 0 : failed ? 2 : 1), 1);
 		if (failed)
 			ereport(LOG, errmsg("logsvc gave up a mail: %s", s->reason),
 					errdetail("See view logsvc.outbox."));

@@ -21,6 +21,7 @@
 #include "utils/timestamp.h"
 
 #include "src/server/curl.h"
+#include "src/server/metrics.h"
 #include "src/workers/status_board.h"
 
 #define ANSWER_TIME 10000 /* ms, for each answer */
@@ -250,6 +251,21 @@ add_failed(finding *f, bool failed, const char *component)
 		f->failed[f->n_failed++] = CStringGetTextDatum(component);
 }
 
+/* The figures of the last probe; without one they are gone. */
+static void
+show_probe(bool probed)
+{
+	ls_metric_unset(LS_M_PROBE_SEARCHABLE);
+	if (!probed)
+	{
+		ls_metric_unset(LS_M_PROBE_SUCCESS);
+		return;
+	}
+	ls_metric_set(LS_M_PROBE_SUCCESS, current.searchable_ms >= 0);
+	if (current.searchable_ms >= 0)
+		ls_metric_set(LS_M_PROBE_SEARCHABLE, current.searchable_ms / 1000.0);
+}
+
 /* Notes what was found, and shows the documents. */
 static void
 note(void *context)
@@ -274,6 +290,7 @@ note(void *context)
 	values[3] = Int32GetDatum(current.searchable_ms);
 	if (!f->looked)
 		nulls[0] = 'n';
+	show_probe(f->probed);
 	if (!f->probed || current.write_ms < 0)
 		nulls[2] = 'n';
 	if (!f->probed || current.searchable_ms < 0)

@@ -16,6 +16,7 @@
 #include "utils/timestamp.h"
 
 #include "src/ingest/ingest.h"
+#include "src/workers/metrics_answer.h"
 
 /* ms until the next full minute; its first 20 ms are over then, whatever the timer's grain. */
 static long
@@ -53,6 +54,7 @@ ls_scheduler_loop(ls_slot *slot)
 		if (!ls_transaction(run_due, NULL, &caught))
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not run its scheduled tasks: %s", caught.format));
+		ls_metrics_look_up();
 		deferred = ls_deferred_keep();
 	} while (ls_worker_wait(deferred >= 0 ? Min(deferred, next_minute()) : next_minute()));
 }

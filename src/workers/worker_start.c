@@ -13,6 +13,8 @@
 #include "storage/ipc.h"
 #include "utils/guc.h"
 
+#include "src/server/metrics.h"
+
 /*
  * Executors run what requests ask for, alert workers what rules do, exporters what scheduled
  * exports do, and health workers what services and KPIs do, so they are logsvc_reader from the start:
@@ -56,6 +58,7 @@ logsvc_worker_main(Datum slot_number)
 
 	ls_worker_signals(slot);
 	ls_slot_take(slot);
+	ls_metrics_take_block();
 	connect_worker(slot->kind);
 	pgstat_report_appname(MyBgworkerEntry->bgw_name);
 

@@ -56,6 +56,11 @@ extern bool ls_worker_interrupts(void);
  */
 extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
 
+/* ---- launcher.c ---- */
+
+/* How many workers of a kind the settings ask for. */
+extern int ls_workers_wanted(ls_worker_kind kind);
+
 /* ---- guard.c ---- */
 
 extern void ls_guard_register(void);

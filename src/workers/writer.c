@@ -70,6 +70,8 @@ ls_writer_loop(ls_slot *slot)
 	bool first = slot->index == 0;
 	bool found_nothing = false;
 	TimestampTz pending_since = 0;
+	TimestampTz begun;
+	bool stored;
 	long timeout;
 
 	do
@@ -92,21 +94,30 @@ ls_writer_loop(ls_slot *slot)
 		}
 		if (ls_queue_waiting() == 0)
 		{
+			ls_queue_note_oldest(slot->index, 0);
 			pending_since = 0;
 			found_nothing = false;
 			timeout = sooner(first ? 600 * 1000L : -1, keep);
 			continue;
 		}
 		if (pending_since == 0)
+		{
 			pending_since = GetCurrentTimestamp();
+			ls_queue_note_oldest(slot->index, pending_since);
+		}
 		timeout = next_run(pending_since, found_nothing);
 		if (timeout > 0)
 		{
 			timeout = sooner(timeout, keep);
 			continue;
 		}
-		found_nothing = ls_delivery_run(delivery, shard, shards, &events) && events == 0;
+		begun = GetCurrentTimestamp();
+		stored = ls_delivery_run(delivery, shard, shards, &events);
+		found_nothing = stored && events == 0;
 		pending_since = GetCurrentTimestamp();
+		/* After a failure the oldest one still waits. */
+		if (stored)
+			ls_queue_note_oldest(slot->index, begun);
 		timeout = 0;
 	} while (ls_worker_wait(timeout));
 }

@@ -5,6 +5,7 @@
 #
 # plain, then over TLS.  GATEWAY_HOST: another host program, to compare with.  CONSOLE: a folder
 # with the files of the web console (build/console), which the host then serves, too.
+# COUNTING=0: without the figures of docs/metrics.md.
 # INSTRUCTIONS=1: instead, how many instructions a request takes, counted by valgrind: the same
 # beside any other work.
 set -eu
@@ -46,7 +47,7 @@ measure()
 {
 	name=$1 scheme=$2
 	shift 2
-	$host port="$port" later=1 ${CONSOLE:+console="$CONSOLE"} "$@" > /dev/null &
+	$host port="$port" later=1 ${CONSOLE:+console="$CONSOLE"} ${COUNTING:+counting="$COUNTING"} "$@" > /dev/null &
 	pid=$!
 	sleep 0.5
 	before=$(ticks)
@@ -63,7 +64,7 @@ measure()
 instructions()
 {
 	valgrind --tool=callgrind --callgrind-out-file=/dev/null $host port="$port" later=1 \
-		${CONSOLE:+console="$CONSOLE"} > /dev/null 2> "$output" &
+		${CONSOLE:+console="$CONSOLE"} ${COUNTING:+counting="$COUNTING"} > /dev/null 2> "$output" &
 	pid=$!
 	until curl -s -o /dev/null "http://127.0.0.1:$port/healthz"; do sleep 0.2; done
 	curl -s -X POST -H 'Content-Type: application/json' \

@@ -4,7 +4,8 @@
  *
  *	gateway_host NAME=VALUE...
  *
- * The settings are those of ls_gateway_config, and later=1: answer after the hook.  It prints
+ * The settings are those of ls_gateway_config, later=1: answer after the hook, and
+ * counting=0: without figures.  It prints
  * "ready" or "error ..." and "cancel" for each cancelled request.  All with an Authorization but
  * "bad" may send large bodies; OWNER/KEY are credentials of one owner.  The query string of a
  * request says how it is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself),
@@ -69,6 +70,13 @@ static struct
 	char text[80];
 	char log[400];
 } lines = {.status = 200};
+/* What the gateway counts; counting=0: nothing. */
+static bool counting = true;
+static uint64_t answers[LS_ROUTE_CLASSES * LS_STATUSES];
+static uint64_t durations[LS_ROUTE_CLASSES * LS_HISTOGRAM_CELLS];
+static uint64_t body_bytes[LS_ROUTE_CLASSES];
+static uint64_t opened;
+static uint64_t lost;
 static const char *trusted_proxies;
 static const char *public_url;
 
@@ -496,11 +504,19 @@ main(int argc, char **argv)
 			public_url = value;
 		else if (strcmp(argv[i], "console") == 0)
 			console = value;
+		else if (strcmp(argv[i], "counting") == 0)
+			counting = atoi(value) != 0;
 		else if (strcmp(argv[i], "memory_limit") == 0)
 			config.memory_limit = (size_t) atol(value);
 		else
 			return 2;
 	}
+	if (counting)
+		config.counts = (ls_gateway_counts){.answers = answers,
+											.durations = durations,
+											.body_bytes = body_bytes,
+											.opened = &opened,
+											.lost = &lost};
 	arena = ls_arena_create(NULL, 256 * 1024 * 1024);
 	/* They come while it waits only: one before it waits must not be slept through. */
 	sigemptyset(&signals);

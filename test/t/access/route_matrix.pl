@@ -37,11 +37,13 @@ is($read, scalar(() = $definitions =~ /^LS_ROUTE\(/gm), 'every route is read');
 #	roles	O owner, A admin, M member, V viewer; - whoever is a member
 #	keys	I ingest-only, R read-only, F full-access; t test keys of these too, f only the
 #			function refuses those; - none
-#	"everybody": no credential is asked for
+#	"everybody": no credential is asked for; "operators": by address, and whoever shows a credential
+#			is none
 my %who;
 foreach my $line (split /\n/, <<'TABLE')
 GET    /healthz                             everybody
 GET    /readyz                              everybody
+GET    /metrics                             operators
 GET    /api/v1/openapi.json                 everybody
 GET    /api/v1                              everybody
 GET    /api/v1/status                       everybody
@@ -240,7 +242,7 @@ TABLE
 {
 	my ($method, $path, $kinds, $roles, $keys, $scope) = map { $_ eq '-' ? '' : $_ } split ' ',
 		$line;
-	$who{"$method $path"} = $kinds eq 'everybody' ? { everybody => 1 }
+	$who{"$method $path"} = $kinds =~ /^(everybody|operators)$/ ? { $kinds => 1 }
 	  : { kinds => $kinds, roles => $roles, keys => $keys, scope => $scope };
 }
 is(join("\n", sort map { "$_->{method} $_->{path}" } @routes), join("\n", sort keys %who),
@@ -374,6 +376,7 @@ sub expected
 	my $role = $letter{ $p->{role} // '' } // '';
 
 	return 'in' if $w->{everybody};
+	return $p->{kind} eq 'none' ? 'in' : '403 FORBIDDEN' if $w->{operators};
 	return 401 if $p->{kind} eq 'none';
 	if ($p->{kind} eq 'session')
 	{

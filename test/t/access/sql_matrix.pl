@@ -179,7 +179,7 @@ TABLE
 		: { kind => $roles };
 }
 # Views that are for operators; logs is above.
-my %operators = map { $_ => 1 } qw(dead_letters operator_log outbox parts plan_requests);
+my %operators = map { $_ => 1 } qw(dead_letters metrics operator_log outbox parts plan_requests);
 
 # ---- what there is ----
 

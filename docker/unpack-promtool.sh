@@ -1,0 +1,21 @@
+#!/bin/sh
+# unpack-promtool.sh DIRECTORY: promtool of Debian's prometheus in a directory.  The package would
+# start a service.
+set -eu
+
+rm -rf "$1"
+mkdir -p "$1"
+cd "$1"
+if ! apt-get download -q prometheus > download.log 2>&1; then
+	# The lists of packages may be old.
+	run=
+	[ "$(id -u)" -eq 0 ] || run=sudo
+	$run apt-get update -qq
+	apt-get download -q prometheus > download.log 2>&1 || {
+		cat download.log >&2
+		exit 1
+	}
+fi
+dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
+mv usr/bin/promtool .
+rm -rf usr prometheus_*.deb

@@ -1,0 +1,68 @@
+-- Figures of the service, for operators and for monitoring.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.metric_samples(
+	OUT name text, OUT labels jsonb, OUT value double precision, OUT type text, OUT unit text,
+	OUT help text)
+RETURNS SETOF record
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_metric_samples';
+COMMENT ON FUNCTION logsvc_internal.metric_samples() IS
+'The samples that GET /metrics shows';
+
+-- For the scheduler, which the gateway cannot ask itself.  Nothing here reads rows of events.
+CREATE OR REPLACE FUNCTION logsvc_internal.database_figures(
+	OUT name text, OUT label text, OUT value double precision)
+RETURNS SETOF record
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN QUERY SELECT 'logsvc_queue_bytes', '', coalesce(sum(pg_total_relation_size(i.inhrelid)), 0)::float8
+		FROM pg_inherits i WHERE i.inhparent = 'logsvc_internal.queue'::regclass;
+	RETURN QUERY WITH p AS (
+			SELECT count(*)::float8 AS n, coalesce(sum(pg_stat_get_live_tuples(i.inhrelid)), 0)::float8 AS parts,
+				coalesce(sum(pg_total_relation_size(i.inhrelid)), 0)::float8 AS bytes
+			FROM pg_inherits i WHERE i.inhparent = 'logsvc_internal.part'::regclass)
+		SELECT 'logsvc_partitions', '', p.n FROM p
+		UNION ALL SELECT 'logsvc_parts', '', p.parts FROM p
+		UNION ALL SELECT 'logsvc_stored_bytes', '', p.bytes FROM p;
+	RETURN QUERY SELECT 'logsvc_dead_letter_events', s.status,
+			coalesce((SELECT sum(d.rows) FROM logsvc_internal.dead_letter d WHERE d.status = s.status), 0)::float8
+		FROM unnest(ARRAY['dead', 'replaying']) AS s (status);
+	RETURN QUERY SELECT 'logsvc_alert_rules', s.state, (SELECT count(*)::float8
+			FROM logsvc_internal.alert_rule_state r
+			JOIN logsvc_internal.organization o ON o.id = r.organization_id AND o.deleted_at IS NULL
+			WHERE r.state = s.state AND r.next_due IS NOT NULL)
+		FROM unnest(ARRAY['ok', 'firing', 'noData', 'error']) AS s (state);
+	RETURN QUERY SELECT 'logsvc_alert_lag_seconds', '',
+			coalesce(greatest(extract(epoch FROM clock_timestamp() - min(r.next_due)), 0), 0)::float8
+		FROM logsvc_internal.alert_rule_state r
+		JOIN logsvc_internal.organization o ON o.id = r.organization_id AND o.deleted_at IS NULL;
+	RETURN QUERY SELECT 'logsvc_waiting_mails', '', count(*)::float8
+		FROM logsvc_internal.outbox m WHERE m.state IN ('waiting', 'sending');
+	RETURN QUERY SELECT 'logsvc_waiting_webhooks', '', count(*)::float8
+		FROM logsvc_internal.delivery d WHERE d.kind = 'webhook' AND d.state IN ('waiting', 'sending');
+	-- NULL: there is no such figure.
+	RETURN QUERY SELECT 'logsvc_wal_archive_age_seconds', '',
+			CASE WHEN current_setting('archive_mode') <> 'off' THEN extract(epoch FROM clock_timestamp()
+				- coalesce(a.last_archived_time, pg_postmaster_start_time()))::float8 END
+		FROM pg_stat_archiver a;
+	RETURN QUERY SELECT 'logsvc_wal_archive_failures', '', a.failed_count::float8 FROM pg_stat_archiver a;
+	RETURN QUERY SELECT 'logsvc_replication_standbys', '', count(*)::float8
+		FROM pg_stat_replication r WHERE r.state = 'streaming';
+	RETURN QUERY SELECT 'logsvc_replication_lag_bytes', '',
+			greatest(max(pg_wal_lsn_diff(pg_current_wal_lsn(), r.replay_lsn)), 0)::float8
+		FROM pg_stat_replication r HAVING count(r.replay_lsn) > 0
+		UNION ALL SELECT 'logsvc_replication_lag_bytes', '', NULL::float8
+		WHERE NOT EXISTS (SELECT FROM pg_stat_replication r WHERE r.replay_lsn IS NOT NULL);
+	RETURN QUERY SELECT 'logsvc_replication_slot_retained_bytes', '',
+			max(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn))::float8
+		FROM pg_replication_slots s;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.database_figures() IS
+'Figures that only the database knows, by name of the metric and value of its label; NULL: none';
+
+CREATE OR REPLACE VIEW logsvc.metrics AS
+SELECT s.name, s.labels, s.value, s.type, s.unit, s.help FROM logsvc_internal.metric_samples() AS s;
+COMMENT ON VIEW logsvc.metrics IS
+'Operators and pg_monitor: the figures of the service, as GET /metrics shows them';
+GRANT USAGE ON SCHEMA logsvc TO pg_monitor;
+GRANT SELECT ON logsvc.metrics TO logsvc_admin, pg_monitor;
