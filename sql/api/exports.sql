@@ -484,7 +484,8 @@ BEGIN
 	WHERE f.run_id = u.id AND (part IS NULL OR f.number / 16 = part);
 	RETURN ROW(NULL, jsonb_build_object(
 			'Content-Disposition', format('attachment; filename="%s"', logsvc_internal.export_file_name(u)),
-			'Cache-Control', 'private, no-store', 'X-Row-Count', u.rows::text, 'X-Part-Count', parts::text),
+			'Cache-Control', 'private, no-store', 'X-Rows', u.rows::text, 'X-Truncated', u.truncated::text,
+			'X-Part-Count', parts::text),
 		logsvc_internal.export_file_type(u.format), coalesce(content, ''))::logsvc_internal.http_response;
 END
 $$;

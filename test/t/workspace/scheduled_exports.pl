@@ -150,6 +150,7 @@ my %file = map { $_ => ask(GET => "/api/v1/exports/$made{$_}{id}/download", 200,
 like($file{csv}{content}, qr/^"id","timestamp",.*\n(.*\n){5}\z/, 'a line of names and five rows');
 like($file{csv}{headers}{'content-disposition'}, qr/^attachment; filename="ours-as-csv-\w+Z-\w+Z\.csv"$/, 'its name');
 is(length $file{csv}{content}, $made{csv}{bytes}, 'its size');
+is_deeply([ @{ $file{csv}{headers} }{qw(x-rows x-truncated x-part-count)} ], [ 5, 'false', 1 ], 'its headers');
 is(ask(GET => "/api/v1/exports/$made{csv}{id}/download?part=0", 200, 'its first part')->{content},
 	$file{csv}{content}, 'which is all of it');
 ask(GET => "/api/v1/exports/$made{csv}{id}/download?part=1", '400 VALIDATION_ERROR', 'there is no other');
@@ -270,6 +271,22 @@ foreach my $point (qw(exporter_taken exporter_piece exporter_finished))
 	is($t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = 'export.created' AND resource = '$run'"),
 		1, 'and it was made once');
 }
+
+# A table whose events are deleted meanwhile begins again.
+$t->set('logsvc.exporters', 0);
+wait_until(sub { my @n = $t->workers('^logsvc exporter'); !@n }, 20);
+my $again = ask(POST => "/$id{csv}/run", 202, 'a run')->{json}{data}{id};
+my $of_again = "WHERE id = logsvc_internal.parse_public_id('run_', '$again')";
+$t->sql("UPDATE logsvc_internal.export_run SET worker = 99, pieces = 1, bytes = 5, rows = 77, q = 'x', cursor = 'x' $of_again");
+$t->sql("INSERT INTO logsvc_internal.export_file (run_id, number, organization_id, start, data) SELECT id, 0, organization_id, 0, 'stale' "
+	. "FROM logsvc_internal.export_run $of_again");
+$t->sql("SELECT logsvc_internal.fail_export_run(logsvc_internal.parse_public_id('run_', '$again'), 99, 'EXPORT_CHANGED', 'changed', false)");
+is($t->sql("SELECT concat_ws(' ', status, error_code, attempts, pieces, rows) FROM logsvc_internal.export_run $of_again"),
+	'waiting EXPORT_CHANGED 1 0 0', 'what was made is away');
+$t->sql("UPDATE logsvc_internal.export_run SET next_attempt_at = now() $of_again");
+$t->set('logsvc.exporters', 1);
+ok(wait_until(sub { grep { $_->{id} eq $again && $_->{status} eq 'succeeded' } runs_of($id{csv}) }, 60), 'it succeeds');
+is($t->http(GET => "/api/v1/exports/$again/download", token => $org->{token})->{content}, $file{csv}{content}, 'with the whole file');
 
 # A run of which exporters die is put off, and given up at last.
 $t->set('logsvc.exporters', 0);
