@@ -151,8 +151,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid := logsvc_internal.find_organization(organization);
-	scope text := logsvc_internal.list_scope('audit', target, actor, action, resource_type,
-		"from"::text, "to"::text);
+	scope text := logsvc_internal.list_scope('audit', target, actor, action, resource_type);
 	size int := logsvc_internal.page_limit("limit");
 	before bigint := logsvc_internal.open_position(scope, cursor)::bigint;
 BEGIN
@@ -184,7 +183,7 @@ DECLARE
 	most_entries CONSTANT int := 50000;
 	most_bytes CONSTANT int := 32 * 1024 * 1024;
 	target uuid := logsvc_internal.find_organization(organization);
-	scope text := logsvc_internal.list_scope('audit export', target, "from"::text, "to"::text);
+	scope text := logsvc_internal.list_scope('audit export', target);
 	after bigint := logsvc_internal.open_position(scope, cursor)::bigint;
 	content text;
 	entries bigint;

@@ -55,8 +55,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid := logsvc_internal.find_organization(organization);
-	scope text := logsvc_internal.list_scope('dead letters', target, reason, "from"::text,
-		"to"::text, status);
+	scope text := logsvc_internal.list_scope('dead letters', target, reason, status);
 	size int := logsvc_internal.page_limit("limit");
 	before uuid := logsvc_internal.open_position(scope, cursor)::uuid;
 BEGIN
@@ -147,9 +146,14 @@ BEGIN
 				'must be corrupt, rejected or store_unavailable');
 		END IF;
 		BEGIN
-			wanted_from := coalesce(filter ->> 'earliest', filter ->> 'from')::timestamptz;
-			wanted_to := coalesce(filter ->> 'latest', filter ->> 'to')::timestamptz;
-		EXCEPTION WHEN data_exception THEN
+			SELECT b.times[1], b.times[2] INTO wanted_from, wanted_to
+			FROM (SELECT array_agg(CASE WHEN e.t ~ '^(now$|[-+@])' THEN logsvc_internal.resolve_time(e.t, now(),
+					(SELECT o.timezone FROM logsvc_internal.organization o
+						WHERE o.id = choose_dead_letters.organization))
+				ELSE e.t::timestamptz END ORDER BY e.n) AS times
+				FROM (VALUES (1, coalesce(filter ->> 'earliest', filter ->> 'from')),
+					(2, coalesce(filter ->> 'latest', filter ->> 'to'))) AS e (n, t)) AS b;
+		EXCEPTION WHEN data_exception OR SQLSTATE 'LS001' THEN
 			PERFORM logsvc_internal.invalid('filter', 'earliest and latest must be times');
 		END;
 	ELSE

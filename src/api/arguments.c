@@ -25,7 +25,7 @@
 #include "utils/syscache.h"
 
 #include "src/base/parameter.h"
-#include "src/query/ast.h"
+#include "src/query/query.h"
 
 #define MAX_DEPTH 64
 #define MAX_PROBLEMS 100
@@ -376,6 +376,29 @@ time_of(ls_str text, Datum *value)
 	return true;
 }
 
+/* A time of a list: as time_of, or relative to now as searches take it, by the clock of the organization. */
+static bool
+moment_of(const ls_call *call, ls_str text, Datum *value)
+{
+	ls_query_time written;
+	ls_query_zone zone;
+	ls_rights rights;
+	ls_time time;
+
+	if (time_of(text, value))
+		return true;
+	if (!ls_query_time_parse(text, &written) || written.absolute)
+		return false;
+	/* Nobody's rights are in force yet. */
+	rights = ls_rights_of_owner();
+	zone = ls_zone_of_organization(&call->principal->organization);
+	ls_rights_restore(rights);
+	if (!ls_query_time_resolve(&written, ls_now(), &zone, &time))
+		return false;
+	*value = TimestampTzGetDatum(ls_timestamptz_of_time(time));
+	return true;
+}
+
 /* A value that came as text, in the path or the query string. */
 static void
 set_text(ls_call *call, ls_str name, ls_str value)
@@ -403,8 +426,8 @@ set_text(ls_call *call, ls_str name, ls_str value)
 				wrong(call, name, "expected true or false");
 			break;
 		case LS_ARGUMENT_TIME:
-			if (!time_of(value, out))
-				wrong(call, name, "expected a time as 2026-01-31T12:00:00Z");
+			if (!moment_of(call, value, out))
+				wrong(call, name, "expected a time as 2026-01-31T12:00:00Z, -24h or now");
 			break;
 		case LS_ARGUMENT_TEXTS:
 			while (value.len > 0)

@@ -254,8 +254,12 @@ take_argument(const sources *s, operation *o, const ls_json_node *argument, bool
 			o->body_is_optional = true;
 	}
 	else
-		add_parameter(s, o, name, "query", !optional,
-					  argument_schema(s, of_route, type, name, false));
+		/* Times may be relative there: no date-time. */
+		add_parameter(
+			s, o, name, "query", !optional,
+			argument_schema(s, of_route,
+							ls_str_eq(type, LS_STR("timestamptz")) ? LS_STR("text") : type, name,
+							false));
 }
 
 static void

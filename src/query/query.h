@@ -146,6 +146,9 @@ extern void ls_search_append_field(StringInfo text, ls_str name);
  */
 extern void ls_search_range(ls_search *search);
 
+/* The time zone of an organization; in SPI, with the right to read it. */
+extern ls_query_zone ls_zone_of_organization(const pg_uuid_t *organization);
+
 /* Sets the time zone to that of the organization. */
 extern void ls_search_zone(ls_search *search);
 

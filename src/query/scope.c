@@ -118,21 +118,27 @@ ls_search_invalid(const char *path, const char *message)
 
 /* ---- time ---- */
 
-void
-ls_search_zone(ls_search *search)
+ls_query_zone
+ls_zone_of_organization(const pg_uuid_t *organization)
 {
 	Oid types[] = {UUIDOID};
-	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
+	Datum values[] = {UUIDPGetDatum(organization)};
 
-	search->zone = (ls_query_zone){NULL, NULL, NULL};
 	if (ls_statement_read("SELECT timezone FROM logsvc_internal.organization WHERE id = $1", 1,
 						  types, values) == 1)
 	{
 		char *name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 
 		if (name != NULL)
-			search->zone = ls_zone_named(name);
+			return ls_zone_named(name);
 	}
+	return (ls_query_zone){NULL, NULL, NULL};
+}
+
+void
+ls_search_zone(ls_search *search)
+{
+	search->zone = ls_zone_of_organization(&search->principal->organization);
 }
 
 /* `otherwise`: without one in the query and without a parameter. */

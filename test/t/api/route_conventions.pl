@@ -114,6 +114,19 @@ foreach my $names ([ 'earliest', 'latest' ], [ 'from', 'to' ])
 	is(scalar @{ post('/search', json => { $names->[0] => '2019-01-01T00:00:00Z',
 		$names->[1] => '2021-01-01T00:00:00Z' })->{json}{data}{rows} // [] }, 1, 'in a body');
 }
+# Relative times are taken everywhere.
+foreach my $list (qw(audit audit/export dead-letters))
+{
+	is(get("/$list?$_")->{status}, 200, "$list?$_") foreach 'earliest=-24h&latest=now', 'from=-1d@d&to=%2B1h@h', 'earliest=-1y';
+	is(problem_of(get("/$list?earliest=$_")), '400 earliest: expected a time as 2026-01-31T12:00:00Z, -24h or now', "$list?earliest=$_")
+	  foreach 'soon', '-24', '-99999y', '1700000000';
+}
+is(scalar @{ get('/audit?latest=-10y')->{json}{data} }, 0, 'nothing is so old');
+my $recent = get('/audit?earliest=-1h&limit=1')->{json};
+is(scalar @{ $recent->{data} }, 1, 'this is not');
+is(get('/audit', query => { earliest => '-1h', limit => 1, cursor => $recent->{page}{nextCursor} })->{status}, 200,
+	'and the next page goes on, although now is later');
+is(post('/dead-letters/discard', json => { filter => { earliest => '-24h', latest => 'now' }, reason => 'none' })->{status}, 200, 'also in a body');
 is(problem_of(get('/search?from=-1h&earliest=-1h')), '400 earliest: given twice', 'not both');
 is(problem_of(get('/logs?from=-1h&earliest=-1h')), '400 earliest: given twice', 'nowhere');
 is(get("/audit?$_=member")->{status}, 200, $_) foreach 'resourceType', 'resource_type';
