@@ -1,4 +1,4 @@
--- schema d2762fe3dc4960cc
+-- schema 3baed79592283d66
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -173,11 +173,12 @@ CREATE TYPE logsvc_internal.scan AS (
 	sort			text[],
 	sort_descending	boolean[],
 	distinct_by		text[],
-	keep_empty		boolean
+	keep_empty		boolean,
+	program			bytea
 );
 COMMENT ON TYPE logsvc_internal.scan IS
 'What part_scan returns of a part: rows that match the filter (NULL: all) in [from_time, to_time) '
-'and come after an event; at most the newest (or oldest) so many, or the first ones when sorted, '
+'and the conditions of a program (NULL: none) and come after an event; at most the newest (or oldest) so many, or the first ones when sorted, '
 'or the first of each combination of values; their fields, their event with what is shown of it';
 
 -- Many, with no secrets in them: not in logsvc_internal.idempotency.

@@ -329,14 +329,18 @@ add_stages(ls_planner *p)
 	uint32 begin = p->first_stage;
 
 	if (n_stages > 0 && !p->search->by_row)
-		begin = ls_plan_program_make(p);
-	if (p->program != NULL && query->stages.items[begin]->kind == LS_QUERY_PATTERNS &&
-		!finds_patterns(p, begin))
 	{
-		p->program = NULL;
-		begin = p->first_stage;
+		begin = ls_plan_program_make(p);
+		if (p->program != NULL && query->stages.items[begin]->kind == LS_QUERY_PATTERNS &&
+			!finds_patterns(p, begin))
+			p->program = NULL;
+		if (p->program == NULL)
+		{
+			ls_plan_program_filter(p);
+			begin = p->first_stage;
+		}
 	}
-	p->plan->inside = stages_inside(p, begin + (p->program != NULL));
+	p->plan->inside = stages_inside(p, Max(begin + (p->program != NULL), p->filtered));
 	p->late = !p->search->places && ls_plan_is_late(p);
 	p->plan->drops = p->search->by_row && ls_plan_drops_rows(p);
 	p->plan->newest =
@@ -346,6 +350,8 @@ add_stages(ls_planner *p)
 		const ls_query_stage *stage = query->stages.items[i];
 		bool first = i == begin && p->program != NULL;
 
+		if (ls_plan_is_filtered(p, i))
+			continue;
 		p->stage = (int) i + 1;
 		p->span = stage->span;
 		ls_plan_cut(p);

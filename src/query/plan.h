@@ -71,7 +71,8 @@ typedef struct ls_planner
 	ls_search *search;
 	ls_plan *plan;
 	const ls_filter *matching; /* scanned rows match it: the head and some conditions */
-	uint32 first_stage;        /* the filter covers the stages before it */
+	uint32 first_stage;        /* the scan does the stages before it */
+	uint32 filtered;           /* ... and applies the conditions of those before this one */
 	StringInfoData with;       /* the parts cut off: "x1 AS MATERIALIZED (...), ..." */
 	StringInfoData sql;        /* the stages so far, without these parts */
 	StringInfoData pending;    /* columns that the next level adds: ", ... AS cN" */
@@ -242,6 +243,16 @@ extern void ls_plan_check_patterns(ls_planner *p, const ls_query_expr *expr);
  * set if group_parts makes the table.
  */
 extern uint32 ls_plan_program_make(ls_planner *p);
+
+/*
+ * Turns the stages up to the last `where` into a program of part_scan, as far as it knows them all.
+ * If they are only conditions, p->first_stage is behind them; else p->filtered is, and the
+ * statement still makes their fields, for the rows that are left.
+ */
+extern void ls_plan_program_filter(ls_planner *p);
+
+/* Is the stage a condition that the scan has applied? */
+extern bool ls_plan_is_filtered(const ls_planner *p, uint32 stage);
 
 /* The name of an argument or a field (one of them is NULL) for group_parts. */
 extern ls_str ls_plan_program_source(ls_planner *p, const ls_query_expr *expr,

@@ -5,8 +5,9 @@
  *
  * If all stages before the first table are of kinds that the engine knows, and the table is
  * one that group_parts makes, then group_parts runs them, and no row becomes one of SQL.
- * Otherwise they stay in the statement, which knows all stages.  It is all or nothing, because
- * the rows between the two would have to become JSON.
+ * Otherwise they stay in the statement, which knows all stages; but part_scan applies the
+ * conditions among them, so the statement sees only rows that meet them.  It makes the fields
+ * again for these rows: the rest would have to become JSON between the two.
  *
  * Fields are looked up as plan_field.c does.  Paths into fields that stages made, removed or
  * listed are left to it.
@@ -470,6 +471,61 @@ ls_plan_program_make(ls_planner *p)
 		return i;
 	}
 	return p->first_stage;
+}
+
+void
+ls_plan_program_filter(ls_planner *p)
+{
+	const ls_query_stages *stages = &p->search->query->stages;
+	ls_plan_program *g = palloc0(sizeof(*g));
+	ls_plan_program last = {0}; /* its numbers after the last condition */
+	bool makes_fields = false;
+	bool fields_before = false;
+	uint32 end = p->first_stage;
+
+	g->p = p;
+	ls_buf_init(&g->steps, p->search->arena);
+	for (uint32 i = p->first_stage; i < stages->n; i++)
+	{
+		const ls_query_stage *stage = stages->items[i];
+
+		if (ls_plan_names_template_id(stage))
+			break;
+		if (stage->kind == LS_QUERY_BIN_STAGE)
+			ls_plan_check_bin(p, stage);
+		if (!add_stage(g, stage))
+			break;
+		if (stage->kind != LS_QUERY_WHERE)
+		{
+			makes_fields = true;
+			continue;
+		}
+		last.n_steps = g->n_steps;
+		last.steps.len = g->steps.len;
+		last.n_fields = g->n_fields;
+		last.zoned = g->zoned;
+		fields_before = makes_fields;
+		end = i + 1;
+	}
+	if (end == p->first_stage)
+		return;
+	g->n_steps = last.n_steps;
+	g->steps.len = last.steps.len;
+	g->n_fields = last.n_fields;
+	g->zoned = last.zoned;
+	if (!is_readable(g))
+		return;
+	ls_scan_describe(&p->scan, LS_SCAN_PROGRAM, PointerGetDatum(ls_text_of_str(program_bytes(g))));
+	if (fields_before)
+		p->filtered = end;
+	else
+		p->first_stage = end;
+}
+
+bool
+ls_plan_is_filtered(const ls_planner *p, uint32 stage)
+{
+	return stage < p->filtered && p->search->query->stages.items[stage]->kind == LS_QUERY_WHERE;
 }
 
 ls_str

@@ -135,7 +135,7 @@ ls_plan_rows_wanted(const ls_planner *p, uint32 stage)
 	{
 		const ls_query_stage *next = query->stages.items[stage];
 
-		if (keeps_rows(next))
+		if (keeps_rows(next) || ls_plan_is_filtered(p, stage))
 			continue;
 		if (next->kind != LS_QUERY_HEAD)
 			return 0;
@@ -156,6 +156,8 @@ ls_plan_is_late(const ls_planner *p)
 	{
 		const ls_query_stage *stage = query->stages.items[i];
 
+		if (ls_plan_is_filtered(p, i))
+			continue;
 		switch (stage->kind)
 		{
 			case LS_QUERY_STATS:

@@ -397,25 +397,20 @@ by_best(const void *a, const void *b, void *descending)
 	return *(bool *) descending ? -order : order;
 }
 
+/* Selects among rows that match. */
 static void
-select_block(ls_scan *scan, ls_row_selector *p, uint32 block, ls_buf *scratch, ls_sort_key *keys)
+select_among(ls_scan *scan, ls_row_selector *p, uint32 block, const uint16 *rows, uint32 n,
+			 ls_buf *scratch, ls_sort_key *keys)
 {
-	uint64_t selected[LS_SELECTION_WORDS];
-	const ls_time *times;
+	const ls_time *times = ls_part_timestamps(scan->part, block);
 	const uint64_t *batches = NULL;
 	const uint32_t *places = NULL;
 
-	if (ls_scan_block(scan, block, selected) == 0)
-		return;
-	times = ls_part_timestamps(scan->part, block);
 	if (times == NULL)
 		ls_scan_fail(scan);
-	for (int i = 0; i < p->n_sort; i++)
-		ls_scan_field_block(&p->sort[i]);
-	for (int i = 0; i < p->n_distinct; i++)
-		ls_scan_field_block(&p->distinct[i]);
-	LS_FOR_EACH_ROW(row, selected)
+	for (uint32 k = 0; k < n; k++)
 	{
+		uint32 row = rows[k];
 		ls_selected_row candidate = {.time = times[row], .block = block, .row = row, .keys = keys};
 
 		if (!ls_select_good_enough(p, candidate.time))
@@ -439,6 +434,43 @@ select_block(ls_scan *scan, ls_row_selector *p, uint32 block, ls_buf *scratch, l
 			select_distinct(scan, p, scratch, &candidate);
 		else
 			pick(scan, p, &candidate);
+	}
+}
+
+static void
+select_block(ls_scan *scan, ls_row_selector *p, uint32 block, ls_buf *scratch, ls_sort_key *keys)
+{
+	uint64_t selected[LS_SELECTION_WORDS];
+	uint16 matching[LS_PART_BLOCK_ROWS];
+	uint16 left[LS_PART_BLOCK_ROWS];
+	const ls_time *times;
+	uint32 n = 0;
+
+	if (ls_scan_block(scan, block, selected) == 0)
+		return;
+	times = ls_part_timestamps(scan->part, block);
+	if (times == NULL)
+		ls_scan_fail(scan);
+	for (int i = 0; i < p->n_sort; i++)
+		ls_scan_field_block(&p->sort[i]);
+	for (int i = 0; i < p->n_distinct; i++)
+		ls_scan_field_block(&p->distinct[i]);
+	LS_FOR_EACH_ROW(row, selected)
+	{
+		if (ls_select_good_enough(p, times[row]))
+			matching[n++] = (uint16) row;
+	}
+	if (scan->program == NULL)
+	{
+		select_among(scan, p, block, matching, n, scratch, keys);
+		return;
+	}
+	for (uint32 done = 0; done < n;)
+	{
+		uint32 n_left;
+
+		done += ls_scan_run(scan, block, matching + done, n - done, left, &n_left);
+		select_among(scan, p, block, left, n_left, scratch, keys);
 	}
 }
 

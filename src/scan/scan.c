@@ -244,6 +244,10 @@ logsvc_part_scan(PG_FUNCTION_ARGS)
 	if (ls_select_good_enough(&p, p.descending ? ls_part_statistics(scan.part)->max_time
 											   : ls_part_statistics(scan.part)->min_time))
 	{
+		if (!wanted[LS_SCAN_PROGRAM].isnull && !scan.nothing)
+			ls_scan_set_program(&scan,
+								ls_str_of_text(DatumGetByteaPP(wanted[LS_SCAN_PROGRAM].value)),
+								ls_scan_now());
 		ls_select_rows(&scan, &p);
 		if (p.n > 0)
 		{

@@ -1,5 +1,5 @@
 -- Searching: a condition that part_scan looks up gives the rows for which it is true.
-SELECT plan(19);
+SELECT plan(27);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -29,6 +29,29 @@ BEGIN
 EXCEPTION WHEN invalid_parameter_value THEN
 	RETURN SQLERRM;
 END $$;
+CREATE FUNCTION pg_temp.refused_scan(q logsvc_internal.queue, program text) RETURNS text
+LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM logsvc_internal.part_scan(q.id, q.header, q.body, NULL,
+		jsonb_populate_record(NULL::logsvc_internal.scan,
+		jsonb_build_object('from_time', '2000-01-01', 'to_time', '3000-01-01', 'program', program)));
+	RETURN 'accepted';
+EXCEPTION WHEN invalid_parameter_value THEN
+	RETURN SQLERRM;
+END $$;
+-- Three pages of 20 events.
+CREATE FUNCTION pg_temp.page(before text) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+	answer jsonb;
+	found jsonb := '[]';
+BEGIN
+	FOR i IN 1 .. 3 LOOP
+		answer := logsvc.search('* | ' || before || 'where n / 2 > 5 AND len(event) = 19', "limit" => 20,
+			cursor => answer #>> '{page,nextCursor}');
+		found := found || (answer #> '{data,rows}');
+	END LOOP;
+	RETURN found;
+END $$;
 CREATE FUNCTION pg_temp.sql(stages text) RETURNS text LANGUAGE sql
 	AS $$ SELECT logsvc.explain_query('* | ' || stages) $$;
 
@@ -45,12 +68,16 @@ CREATE FUNCTION pg_temp.conditions() RETURNS text[] LANGUAGE sql AS $$
 		UNION ALL SELECT unnest(ARRAY['n', 'v', 'true', 'null', 'timestamp > "2020"', 'timestamp > 5', 'index = "main"', 'id > ""',
 			'ingested_at != ""', 'n > 5 AND (n < 50 OR n = 77 AND NOT v = 5)'])) c $$;
 
--- What is assigned before it keeps a condition out of the scan.
+-- After head a condition is one of the statement.
 SELECT cmp_ok(cardinality(pg_temp.conditions()), '>', 400, 'many conditions');
 SELECT is_empty($$ SELECT c FROM unnest(pg_temp.conditions()) c
 	WHERE pg_temp.rows('where ' || c || ' | fields n, v') IS DISTINCT FROM
-		pg_temp.rows('eval z = 1 | where ' || c || ' | fields n, v') $$,
+		pg_temp.rows('head 10000000 | where ' || c || ' | fields n, v') $$,
 			'find the same rows in the scan and behind it');
+SELECT is_empty($$ SELECT c FROM unnest(pg_temp.conditions()) c
+	WHERE pg_temp.rows('eval z = 1, n = n | where ' || c || ' | fields n, v') IS DISTINCT FROM
+		pg_temp.rows('head 10000000 | where ' || c || ' | fields n, v') $$,
+			'... also when the statement makes fields again');
 SELECT is_empty($$ SELECT c FROM unnest(pg_temp.conditions()) c
 	WHERE pg_temp.rows('where ' || c || ' | where n > 20 | stats count, sum(n) by source') IS DISTINCT FROM
 		pg_temp.rows('eval z = 1 | where ' || c || ' | where n > 20 | stats count, sum(n) by source') $$, '... before a table, too');
@@ -95,8 +122,32 @@ SELECT unalike(pg_temp.sql('where level = "error" AND NOT v IN (5, "x") | stats 
 SELECT alike(pg_temp.sql('where level = "error" AND NOT v IN (5, "x") | stats count by source'),
 	'%group_parts%',
 	'... and the table behind it is made inside of parts');
-SELECT alike(pg_temp.sql('where level = "error" AND n / 2 > 5'), '%value_test%',
-	'what cannot be looked up is tested');
+SELECT unalike(pg_temp.sql('where level = "error" AND n / 2 > 5'), '%value_test%',
+	'what cannot be looked up is tested where the part is read');
+SELECT alike(pg_temp.sql('where level = "error" AND n / 2 > 5'),
+	'%' || E'\n-- inside parts: where\n%',
+	'... which explain says');
+SELECT is((SELECT array_agg(e ->> 'event') FROM jsonb_array_elements(pg_temp.page('')) e),
+	(SELECT array_agg(e ->> 'event') FROM jsonb_array_elements(pg_temp.page('head 10000000 | ')) e),
+	'pages of it continue where the last one ended');
+SELECT is(pg_temp.rows('eval a = n * 2 | where a > 1100 | eval b = a + 1 | where b % 5 = 1'
+		|| ' | fields a, b | sort 7 -b'),
+	pg_temp.rows('head 10000000 | eval a = n * 2 | where a > 1100 | eval b = a + 1'
+		|| ' | where b % 5 = 1 | fields a, b | sort 7 -b'),
+	'fields are made again for the rows that are left');
+SELECT is(pg_temp.rows('where len(event) > 17 | sort 9 -n, v'),
+	pg_temp.rows('head 10000000 | where len(event) > 17 | sort 9 -n, v'),
+	'the best rows are among those that meet it');
+SELECT is(pg_temp.rows('where n % 3 = 1 | dedup v, source | fields n, v'),
+	pg_temp.rows('head 10000000 | where n % 3 = 1 | dedup v, source | fields n, v'),
+	'so are the first ones');
+SELECT is(pg_temp.rows('where n % 3 = 1 | head 5 | where n % 2 = 1 | fields n'),
+	pg_temp.rows('head 10000000 | where n % 3 = 1 | head 5 | where n % 2 = 1 | fields n'),
+	'a condition after head stays behind it');
+SELECT is_empty($$ SELECT p FROM unnest(ARRAY['\x', '\x02', '\x0100', '\x010001012e0100ff',
+	'\x010000010005', '\x01000001001613020200', '\x010000ffffffff0f']::text[]) p, logsvc_internal.queue q
+	WHERE pg_temp.refused_scan(q, p) NOT LIKE 'the program of a scan %' $$,
+	'part_scan refuses bytes that are no program, too');
 SELECT is(((logsvc.search('* | where level = "error" AND n / 2 > 5')) #>>
 	'{meta,stats,rowsMatched}')::int, 120,
 	'... for rows that match the rest');
