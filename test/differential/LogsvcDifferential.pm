@@ -292,6 +292,9 @@ my $canonical = JSON::PP->new->canonical->allow_nonref->allow_bignum;
 sub give_rows
 {
 	my $self = shift;
+	# They are one part, which has at most 16 blocks.
+	my $most = 16 * ($ENV{BLOCK_ROWS} || 4096);
+	splice @{ $self->{events} }, $most if @{ $self->{events} } > $most;
 	my $rows = '[' . join(',', map { $_->{json} } @{ $self->{events} }) . ']';
 	my %by_n = map { $_->{n} => $_ } @{ $self->{events} };
 	my $bad = 0;
