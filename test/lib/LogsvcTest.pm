@@ -226,6 +226,16 @@ sub wait_ready
 	  $answer ? "$answer->{status} $answer->{content}" : 'no session', "\n";
 }
 
+# Waits for the partitions of the next days, which a writer makes when it starts: for those who look
+# at the catalogs twice.
+sub wait_partitions
+{
+	my $self = shift;
+	wait_until(sub { $self->sql("SELECT to_regclass('logsvc_internal.part_' || to_char((now() AT TIME "
+		. "ZONE 'UTC')::date + 2, 'YYYYMMDD')) IS NOT NULL") eq 't' }) or die "no partitions\n";
+	return;
+}
+
 # What the server has logged since $from (a value of log_position).
 sub log_text
 {

@@ -116,6 +116,7 @@ sub snapshot
 }
 $t->sql(q{CREATE FUNCTION own.t() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; END$$},
 	user => 'app');
+$t->wait_partitions;
 my $before = snapshot();
 foreach my $role (qw(app ops logsvc_tenant logsvc_admin logsvc_reader))
 {

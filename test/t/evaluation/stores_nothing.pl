@@ -99,6 +99,7 @@ my $double = LogsvcDouble->new(answer => sub {
 
 my $position = $t->log_position;
 $t->sql('SELECT pg_stat_statements_reset()');
+$t->wait_partitions;
 my %before = contents();
 my %seen;
 sub note_status { my ($r) = @_; $seen{ $r->{status} }++; return $r; }
