@@ -134,7 +134,7 @@ sub request_and_end
 	my $s = connect_to($host);
 	syswrite($s, $text);
 	my ($got, $closed, $rest) = read_responses($s, 1, $seconds);
-	(undef, $closed) = read_responses($s, 0, $wait // 0.3) if !$closed && @$got && ($wait // 1);
+	(undef, $closed) = read_responses($s, 0, $wait // 2) if !$closed && @$got && ($wait // 1);
 	return ($got->[0] // { status => 0, head => '', body => $rest }, $closed);
 }
 

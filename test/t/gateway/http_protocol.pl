@@ -235,7 +235,7 @@ for (@refused)
 		my ($got) = read_responses($s, 1);
 		is($got->[0]{status}, 202, 'a good request first');
 		syswrite($s, $bad) unless $together;
-		my ($second, $eof) = read_responses($s, 0, 1.2);
+		my ($second, $eof) = read_responses($s, 0);
 		is(join(' ', map { $_->{status} } @$second),
 			'400', "refused, " . ($together ? 'pipelined' : 'later') . ": $name");
 		ok($eof, 'and closed');
