@@ -23,7 +23,19 @@ export function guardLeaving(guard)
 	return () => guards.delete(guard);
 }
 
-window.addEventListener('popstate', () => { address.value = read(); });
+// Parameters that open something over the page: an entry of the history of its own, so that Back closes it. Closed otherwise it
+// leaves that entry behind, spent, which the next page takes and Back passes over.
+const over = ['event', 'alert', 'entry', 'letter', 'service', 'rotate'];
+const spent = () => window.history.state === 'spent';
+let wasSpent = spent();
+
+window.addEventListener('popstate', () => {
+	const pass = wasSpent;
+	wasSpent = spent();
+	address.value = read();
+	if (pass)
+		window.history.back();
+});
 window.addEventListener('hashchange', () => { address.value = read(); });
 window.addEventListener('beforeunload', (event) => {
 	if (guards.size)
@@ -31,7 +43,7 @@ window.addEventListener('beforeunload', (event) => {
 });
 
 /** Goes to a path of this origin; replace: without an entry in the history. Answers whether it went. */
-export async function navigate(target, { replace = false } = {})
+export async function navigate(target, { replace = false, closes = false } = {})
 {
 	const url = new URL(target, window.location.href);
 	if (url.origin !== window.location.origin)
@@ -41,7 +53,9 @@ export async function navigate(target, { replace = false } = {})
 			if (await guard() === false)
 				return false;
 	}
-	window.history[replace ? 'replaceState' : 'pushState'](null, '', url.pathname + url.search + url.hash);
+	const state = closes ? 'spent' : replace ? window.history.state : null;
+	window.history[replace || spent() ? 'replaceState' : 'pushState'](state, '', url.pathname + url.search + url.hash);
+	wasSpent = spent();
 	address.value = read();
 	return true;
 }
@@ -50,6 +64,8 @@ export async function navigate(target, { replace = false } = {})
 export function setQuery(changes, { replace = true } = {})
 {
 	const next = new URLSearchParams(window.location.search);
+	const opened = () => over.some((name) => next.has(name));
+	const was = opened();
 	for (const [name, value] of Object.entries(changes)) {
 		if (value === null || value === undefined || value === '')
 			next.delete(name);
@@ -57,7 +73,7 @@ export function setQuery(changes, { replace = true } = {})
 			next.set(name, String(value));
 	}
 	const text = next.toString();
-	return navigate(window.location.pathname + (text ? `?${text}` : '') + window.location.hash, { replace });
+	return navigate(window.location.pathname + (text ? `?${text}` : '') + window.location.hash, { replace: replace && (was || !opened()), closes: replace && was && !opened() });
 }
 
 /**

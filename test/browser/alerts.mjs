@@ -58,6 +58,11 @@ await test(async (browser) => {
 	await button(ann, 'Save and enable').click();
 	await ann.getByText('Enter a name.').waitFor();
 	await becomes(() => ann.evaluate(() => document.activeElement.name), 'rule-name', 'a name is missing');
+	const each = ann.getByRole('combobox', { name: 'An alert for each value of a field' });
+	await each.fill('serv');
+	await each.press('Enter');
+	await button(ann, 'Not for each service').click();
+	ok(true, 'Enter takes the field whose name was begun');
 	await ann.fill('[name=rule-name]', 'checkout errors');
 	await ann.getByLabel('Threshold').fill('2');
 	await ann.getByText('The rule has changed since').waitFor();
@@ -146,7 +151,7 @@ await test(async (browser) => {
 	ok(true, 'deleted');
 	await call('limit', ['alert_rules', 1]);
 	await ann.reload();
-	await ann.getByText(/Plan pro allows 1 alert rules, and all are in use/).first().waitFor({ state: 'attached' });
+	await ann.getByText(/\d of 1 alert rules of plan pro are used/).first().waitFor({ state: 'attached' });
 	ok(true, 'a limit of the plan is told with its number');
 
 	// ---- a viewer ----

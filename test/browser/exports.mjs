@@ -96,7 +96,7 @@ await test(async (browser) => {
 	ok(true, 'disabled, and undone');
 	await call('limit', ['scheduled_exports', 1]);
 	await ann.reload();
-	await ann.getByText(/allows 1 scheduled exports, and all are in use/).first().waitFor({ state: 'attached' });
+	await ann.getByText(/\d of 1 scheduled exports of plan \w+ are used/).first().waitFor({ state: 'attached' });
 	ok(true, 'the limit of the plan, with its number');
 
 	// ---- saved queries ----

@@ -180,6 +180,11 @@ await test(async (browser) => {
 	await page.goto(`${base}/o/acme/search${whole}`);
 	const area = page.locator('.histogram-area');
 	await area.waitFor();
+	ok(await area.locator('.bar-part').count() > 0, 'bars of which the range has a part say so');
+	await page.setViewportSize({ width: 390, height: 800 });
+	await until('a histogram as wide as the window', async () => (await area.boundingBox()).width <= 390 && await page.evaluate(() => document.documentElement.scrollWidth) <= 390);
+	await page.setViewportSize({ width: 1280, height: 800 });
+	await until('the width of before', async () => (await area.boundingBox()).width > 500);
 	const count = Number(await page.getByRole('slider', { name: /First bar/ }).getAttribute('max')) + 1;
 	const place = await area.boundingBox();
 	const x = (bar) => place.x + (place.width * (bar + 0.5)) / count;
@@ -250,7 +255,43 @@ await test(async (browser) => {
 	await page.getByRole('link', { name: 'Night' }).waitFor();
 	ok(true, 'a panel of a dashboard');
 
+	// ---- a list that has just come, by keys ----
+	await page.goto(`${base}/o/acme/search?q=refused`);
+	await row(page, 'request').waitFor();
+	await page.locator('.summary').click();
+	await page.keyboard.press('j');
+	await page.keyboard.press('j');
+	await until('the second row', async () => await page.locator('.event-row.is-active').getAttribute('aria-posinset') === '2');
+	await page.keyboard.press('k');
+	await until('the first row', async () => await page.locator('.event-row.is-active').getAttribute('aria-posinset') === '1');
+	ok(true, 'j and k choose rows');
+
+	// ---- Back closes an event; all of its request ----
+	await call('send', [{ event: 'request begins', service: 'front', request_id: 'r-77' }, { event: 'request ends', service: 'back', request_id: 'r-77' }]);
+	await run(page, 'service=front');
+	await summary(page, '1 event');
+	const here = url(page).search;
+	await row(page, 'request begins').click();
+	await page.getByRole('complementary').getByRole('button', { name: 'All events of this request' }).waitFor();
+	await page.goBack();
+	await page.getByRole('complementary').waitFor({ state: 'hidden' });
+	is(url(page).search, here, 'Back closes the event and stays on the page');
+	await row(page, 'request begins').click();
+	await page.keyboard.press('Escape');
+	await page.getByRole('complementary').waitFor({ state: 'hidden' });
+	await page.goBack();
+	await until('the query of before', () => q(page) === 'refused');
+	ok(true, 'and does not come to one that was closed');
+	await run(page, 'service=front');
+	await summary(page, '1 event');
+	await row(page, 'request begins').click();
+	await page.getByRole('complementary').getByRole('button', { name: 'All events of this request' }).click();
+	await until('another query', () => q(page) === 'request_id=r-77');
+	await summary(page, '2 events');
+	ok(true, 'from an event to all of its request');
+
 	// ---- one event ----
+	await page.goto(`${base}/o/acme/search`);
 	await run(page, 'service=deep');
 	await summary(page, '1 event');
 	await row(page, 'deep').click();
@@ -281,7 +322,7 @@ await test(async (browser) => {
 	const dialog = page.getByRole('dialog', { name: 'Save query' });
 	await dialog.getByLabel('Name').fill('errors <b>now</b>');
 	await dialog.getByRole('combobox', { name: /Folder/ }).fill('web');
-	await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+	await dialog.getByLabel('Name').press('Enter');
 	await dialog.waitFor({ state: 'hidden' });
 	await run(page, 'refused');
 	await page.getByRole('button', { name: 'Saved' }).click();
@@ -332,6 +373,7 @@ await test(async (browser) => {
 	await look(page, 'patterns compared');
 	await melting.getByRole('button', { name: /^Only events of this pattern/ }).click();
 	await until('the rows of a pattern', () => /where template_id = /.test(q(page)));
+	await summary(page, /^2 events/);
 	await row(page, 'is melting').waitFor();
 	ok(true, 'from a pattern to its events');
 

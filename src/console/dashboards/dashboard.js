@@ -16,6 +16,7 @@ import { Skeleton } from '../ui/skeleton.js';
 import { RelativeTime } from '../ui/time.js';
 import { toast, toastError } from '../ui/toast.js';
 import { useLoad } from '../ui/use-load.js';
+import { TimeRange } from '../search/time-range.js';
 import { useKeys } from '../shell/keys.js';
 import { deleteDashboard, exportDashboard } from './actions.js';
 import { ConflictDialog } from './conflict-dialog.js';
@@ -25,7 +26,6 @@ import { below, freeId, settle } from './layout.js';
 import { PanelContent, PanelNotes } from './panel.js';
 import { PanelEditor } from './panel-editor.js';
 import { PanelMenu } from './panel-menu.js';
-import { RangePicker } from './range.js';
 import { SettingsDialog } from './settings-dialog.js';
 import { useData } from './use-data.js';
 import { changedValues, chooseValues, valuesOf, VariablesBar } from './variables.js';
@@ -213,7 +213,7 @@ function Loaded({ found, set })
 	const tools = tv ? html`<div class="row"><span class="small muted">${data.at && html`<${RelativeTime} value=${data.at} />`}</span><${IconButton} icon="close" label="Leave TV mode" onClick=${fromTv} /></div>`
 		: editing ? html`<div class="row">${!panel && html`<${Button} icon="plus" disabled=${shown.panels.length >= 50} onClick=${add}>Add panel<//><${Button} icon="gear" onClick=${settings}>Settings<//>`}
 			<${Button} onClick=${cancel}>Cancel<//><${Button} kind="primary" icon="save" busy=${saving} disabled=${!dirty} onClick=${() => save()}>Save<//></div>`
-		: html`<div class="row"><${RangePicker} range=${range} onRange=${setRange} /><${IconButton} icon="refresh" label="Load again" kind="default" aria-busy=${data.loading ? 'true' : undefined} onClick=${data.reload} />
+		: html`<div class="row"><${TimeRange} range=${{ ...range, latest: range.latest ?? 'now' }} onChange=${setRange} /><${IconButton} icon="refresh" label="Load again" kind="default" aria-busy=${data.loading ? 'true' : undefined} onClick=${data.reload} />
 			${write && html`<${Button} icon="edit" onClick=${() => setQuery({ edit: '1' })}>Edit<//>`}
 			<${Menu} label="More" icon="more" items=${[write && { label: 'Share', icon: 'link', onSelect: share }, { label: 'TV mode', icon: 'screen', onSelect: toTv },
 				{ label: 'Export', icon: 'download', onSelect: () => exportDashboard(found).catch(toastError) },

@@ -12,6 +12,7 @@ import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Field } from '../ui/field.js';
 import { Menu } from '../ui/menu.js';
+import { fullReason, useUsage } from '../ui/plan-limit.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { Table } from '../ui/table.js';
 import { RelativeTime } from '../ui/time.js';
@@ -33,13 +34,6 @@ async function make(Form, edit)
 		navigate(pathOf(made, edit ? '?edit=1' : ''));
 }
 
-/** Why no further dashboard is possible, or undefined. */
-function fullReason(usage)
-{
-	const one = usage?.resources?.dashboards;
-	return one && one.limit !== null && one.used >= one.limit ? `${one.used} of ${one.limit} dashboards of the plan are used. An owner can choose another plan.` : undefined;
-}
-
 function NewButton({ reason })
 {
 	if (reason)
@@ -55,11 +49,11 @@ function NewButton({ reason })
 export default function Dashboards()
 {
 	const list = useLoad((abort) => allRows('/api/v1/dashboards', { abort }));
-	const usage = useLoad((abort) => (can('logs:read') ? api.get('/api/v1/usage', { abort }).then((answer) => answer.data) : Promise.resolve(null)), [list.data]);
+	const usage = useUsage([list.data]);
 	const find = query.value.get('find') ?? '';
 	const tag = query.value.get('tag');
 	const rows = (list.data?.rows ?? []).filter((one) => (!tag || one.tags?.includes(tag)) && `${one.name} ${one.description ?? ''} ${(one.tags ?? []).join(' ')}`.toLowerCase().includes(find.toLowerCase()));
-	const reason = fullReason(usage.data);
+	const reason = fullReason(usage.data?.resources.dashboards, 'dashboards');
 	const write = can('dashboards:write');
 	async function remove(one)
 	{

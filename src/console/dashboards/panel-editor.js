@@ -11,7 +11,7 @@ import { RateLine } from '../ui/rate-line.js';
 import { useLoad } from '../ui/use-load.js';
 import { useKeys } from '../shell/keys.js';
 import { kinds, PanelContent, PanelNotes } from './panel.js';
-import { RangePicker } from './range.js';
+import { TimeRange } from '../search/time-range.js';
 import { withValues } from './variables.js';
 
 const colours = ['green', 'yellow', 'orange', 'red', 'blue'];
@@ -103,7 +103,7 @@ export function PanelEditor({ panel, values, range, shown, onPanel, onDone })
 			<div class="row"><${Checkbox} label="A time of its own" checked=${Boolean(panel.timeRange)} onInput=${(on) => {
 				const { timeRange, ...rest } = panel;
 				onPanel(on ? { ...rest, timeRange: { earliest: range.earliest, latest: range.latest ?? 'now' } } : rest);
-			}} />${panel.timeRange && html`<${RangePicker} range=${panel.timeRange} onRange=${(timeRange) => set({ timeRange })} />`}</div>
+			}} />${panel.timeRange && html`<${TimeRange} range=${{ ...panel.timeRange, latest: panel.timeRange.latest ?? 'now' }} onChange=${(timeRange) => set({ timeRange })} />`}</div>
 			<div class="field-pair"><${Field} label="Unit" optional value=${options.unit ?? ''} maxlength="32" placeholder="ms" onInput=${(unit) => setOption('unit', unit || null)} />
 				<${Field} label="Decimals" optional type="number" min="0" max="10" value=${options.decimals ?? ''} onInput=${(text) => setOption('decimals', numberOr(text))} /></div>
 			${panel.kind === 'timeseries' && html`<${Checkbox} label="Stack the series" checked=${options.stack === true} onInput=${(on) => setOption('stack', on || null)} />

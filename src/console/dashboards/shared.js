@@ -13,7 +13,7 @@ import { useLoad } from '../ui/use-load.js';
 import { Grid } from './grid.js';
 import { settle } from './layout.js';
 import { PanelContent, PanelNotes } from './panel.js';
-import { rangeText } from './range.js';
+import { rangeText } from '../search/time-text.js';
 import { useData } from './use-data.js';
 import { changedValues, chooseValues, valuesOf, VariablesBar } from './variables.js';
 
@@ -42,7 +42,7 @@ export default function Shared({ params })
 		return dashboard.slow ? html`<main class="page"><h1 class="visually-hidden">Dashboard</h1><${Skeleton} lines="8" /></main>` : null;
 	return html`<main id="main" tabindex="-1"><div class="page page-full">
 		<header class="page-head"><div><h1><bdi>${seen.name}</bdi></h1>${seen.description && html`<p class="break">${seen.description}</p>`}</div>
-			<p class="small muted">${rangeText(seen.timeRange ?? { earliest: '-24h' })}${data.at && html`, loaded <${RelativeTime} value=${data.at} />`}</p></header>
+			<p class="small muted">${rangeText({ earliest: seen.timeRange?.earliest ?? '-24h', latest: seen.timeRange?.latest ?? 'now' })}${data.at && html`, loaded <${RelativeTime} value=${data.at} />`}</p></header>
 		<${VariablesBar} shared variables=${seen.variables} values=${values} onValues=${chooseValues} />
 		<${ErrorNotice} error=${data.error} retry=${data.reload} />
 		<${Grid} panels=${settle(seen.panels.map((one, index) => ({ ...one, layout: one.layout ?? { x: 0, y: index * 8, w: 24, h: 8 } })))} render=${(panel) => ({

@@ -16,7 +16,7 @@ import { RelativeTime } from '../ui/time.js';
 import { toast } from '../ui/toast.js';
 import { useLoad } from '../ui/use-load.js';
 import { useKeys } from '../shell/keys.js';
-import { LimitLine, fullReason, useUsage } from '../settings/limits.js';
+import { LimitLine, fullReason, useUsage } from '../ui/plan-limit.js';
 import { askIndex } from './index-dialog.js';
 import { consequence } from './retention.js';
 

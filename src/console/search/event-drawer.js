@@ -47,13 +47,15 @@ export function jsonIn(text)
 // What events of several services have in common.
 const threads = [['trace_id', 'trace'], ['request_id', 'request'], ['requestId', 'request'], ['correlation_id', 'request']];
 
-/** Searches for everything that belongs to an event; onThread(query). */
+/** Searches for everything that belongs to an event, from an hour before it to an hour after it; onThread({q, earliest, latest}). */
 function Threads({ event, onThread })
 {
+	const at = Date.parse(event.timestamp);
+	const range = { earliest: new Date(at - 3_600_000).toISOString(), latest: new Date(at + 3_600_000).toISOString() };
 	const found = threads.map(([name, of]) => ({ name, of, value: valueOf(event, name) })).filter((one) => ['string', 'number'].includes(typeof one.value) && one.value !== '')
 		.filter((one, at, all) => all.findIndex((other) => other.of === one.of) === at);
 	return found.length > 0 && html`<div class="row">${found.map((one) => html`<${Button} key=${one.name} size="small" icon="search"
-		onClick=${() => onThread(`${writeField(one.name)}=${writeValue(one.value)}`)}>All events of this ${one.of}<//>`)}</div>`;
+		onClick=${() => onThread({ q: `${writeField(one.name)}=${writeValue(one.value)}`, ...range })}>All events of this ${one.of}<//>`)}</div>`;
 }
 
 function Context({ event, onOpen })
@@ -80,7 +82,7 @@ function Context({ event, onOpen })
 /**
  * The drawer. event: of a search, or {id} of one that has to be read; tab: fields, json or context,
  * with onTab; terms: a pattern to mark; link: its address; on:
- * {onThread(query, event), onFilter, onTerm, onColumn, onGroup, onExtract, columns, query}; onStep(1 or -1): the next row; extra: more actions.
+ * {onThread({q, earliest, latest}), onFilter, onTerm, onColumn, onGroup, onExtract, columns, query}; onStep(1 or -1): the next row; extra: more actions.
  */
 export function EventDrawer({ event: given, tab, onTab, terms, link, on, onStep, onOpen, onClose, extra })
 {
@@ -99,7 +101,7 @@ export function EventDrawer({ event: given, tab, onTab, terms, link, on, onStep,
 			${load.slow && !event && html`<${Skeleton} lines="6" />`}
 			${event && html`
 				${typeof event.event === 'string' && html`<div class="event-head"><${Text} key=${event.id} text=${event.event} terms=${terms} /><${CopyButton} text=${event.event} label="Copy the text" compact /></div>`}
-				${on.onThread && html`<${Threads} event=${event} onThread=${(q) => on.onThread(q, event)} />`}
+				${on.onThread && html`<${Threads} event=${event} onThread=${on.onThread} />`}
 				<${Tabs} label="Views of this event" selected=${tab} onSelect=${onTab} tabs=${[{ id: 'fields', label: 'Fields' }, { id: 'json', label: 'JSON' }, ...(event.id ? [{ id: 'context', label: 'Context' }] : [])]}>
 					${tab === 'fields' && html`<div class="stack-s"><${BuiltinFields} fields=${builtinFields(event)} on=${on} />
 						${event.attributes && Object.keys(event.attributes).length > 0 && html`<h3 class="small muted">Attributes</h3><${Members} key=${event.id} path="" value=${event.attributes} on=${on} />`}

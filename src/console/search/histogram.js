@@ -54,16 +54,16 @@ function Tip({ bucket, at, count, day })
 	return html`<div class=${`histogram-tip ${side}`} style=${{ left: `${((at + 0.5) / count) * 100}%` }}>
 		<div class="mono">${formatTime(bucket.from, { date: !day })} to ${formatTime(bucket.to, { date: false })}</div>
 		<div><strong>${formatNumber(bucket.total)}</strong> events</div>
-		${bucket.part && html`<div class="muted">not complete: the range has a part of it</div>`}
+		${bucket.part && html`<div class="muted">not complete</div>`}
 		${bucket.parts.map((part) => html`<div key=${part.level} class="row-between"><span><svg class=${`swatch ${levelClass(part.level)}`} width="8" height="8" aria-hidden="true"><rect width="8" height="8" rx="2" /></svg> ${words[part.level] ?? part.level}</span>
 			<span class="number">${formatNumber(part.value)}</span></div>`)}</div>`;
 }
 
 /**
- * The histogram. histogram and range: of a search; onZoom({earliest, latest}); onOut(): a longer range; onToggle(): it is
+ * The histogram. histogram and range: of a search; staged: its stages leave some of these events out; onZoom({earliest, latest}); onOut(): a longer range; onToggle(): it is
  * closed, and then not computed.
  */
-export function SearchHistogram({ histogram, range, open, busy, onZoom, onOut, onToggle })
+export function SearchHistogram({ histogram, range, staged, open, busy, onZoom, onOut, onToggle })
 {
 	const [selection, setSelection] = useState(null);
 	const [hover, setHover] = useState(-1);
@@ -129,7 +129,7 @@ export function SearchHistogram({ histogram, range, open, busy, onZoom, onOut, o
 	return html`<section class=${`histogram ${open ? '' : 'is-closed'}`} aria-label="Events over time">
 		<div class="histogram-head">
 			<button type="button" class="disclosure" aria-expanded=${open ? 'true' : 'false'} onClick=${onToggle}><${Icon} name=${open ? 'down' : 'right'} />Over time</button>
-			${open && histogram && html`<span class="faint small number">a bar is ${histogram.span}${totals.length ? `, the highest ${formatShort(max)}` : ''}</span>`}
+			${open && histogram && html`<span class="faint small number">a bar is ${histogram.span}${totals.length ? `, the highest ${formatShort(max)}` : ''}${staged ? ', before the stages' : ''}</span>`}
 			<ul class="legend small" aria-label="Levels">${totals.map((one) => html`<li key=${one.level}><svg class=${`swatch ${levelClass(one.level)}`} width="8" height="8" aria-hidden="true"><rect width="8" height="8" rx="2" /></svg>
 				${words[one.level] ?? one.level} <span class="faint">${formatShort(one.value)}</span></li>`)}</ul>
 			${selection && html`<${Button} size="small" kind="primary" onClick=${() => zoom(selection)}>Zoom in<//>`}

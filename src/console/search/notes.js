@@ -6,10 +6,13 @@ import { Button } from '../ui/button.js';
 import { Icon } from '../ui/icon.js';
 import { formatBytes, formatNumber } from '../ui/numbers.js';
 import { formatDuration } from '../ui/time.js';
+import { stagesOf } from './query-text.js';
 
-/** How many events a search has found, or null when that was not counted. */
+/** How many events a search has found, or null when that was not counted: the histogram knows nothing of stages. */
 export function totalOf(result)
 {
+	if (result?.kind === 'events' && stagesOf(result.request.q))
+		return null;
 	const buckets = result?.meta?.histogram?.buckets;
 	return buckets ? buckets.reduce((sum, one) => sum + one[1], 0) : null;
 }

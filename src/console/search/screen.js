@@ -153,13 +153,7 @@ export default function Search()
 	const withPattern = (id, exclude) => `${patternQuery(q)} | where template_id ${exclude ? '!=' : '='} "${id}"`.trim();
 	const group = (name) => use(`${headOf(draft)} | stats count by ${name} | sort -count`.trim());
 	const extract = () => { setChosen(null); use(`${draft.trim()} | json`.trim()); };
-	// Of the hour before and after it: what belongs together may have begun before the range.
-	const thread = (text, { timestamp }) => {
-		const at = Date.parse(timestamp);
-		setChosen(null);
-		go({ q: text, view: null, order: null, earliest: new Date(at - 3_600_000).toISOString(), latest: new Date(Math.min(at + 3_600_000, Math.max(at + 1000, Date.now()))).toISOString() });
-	};
-	const on = { onThread: thread, onFilter: filter, onTerm: term, onColumn: toggleColumn, onGroup: group, onExtract: extract, columns, query: draft };
+	const on = { onThread: (range) => { setChosen(null); go({ view: null, order: null, ...range }); }, onFilter: filter, onTerm: term, onColumn: toggleColumn, onGroup: group, onExtract: extract, columns, query: draft };
 
 	// ---- ranges ----
 	const found = result?.meta.range;
@@ -253,7 +247,7 @@ export default function Search()
 		${error && !problem && html`<div class="search-note"><${ErrorNotice} error=${error} retry=${() => setTurn((now) => now + 1)}>
 			${['QUERY_TIMEOUT', 'QUERY_SCAN_LIMIT', 'QUERY_MEMORY_LIMIT'].includes(error.code) && html`<p>Choose a shorter time, or add a filter such as <code>index=</code> or <code>level=</code>.</p>`}<//></div>`}
 		<div class="search-note"><${Warnings} result=${view === 'events' ? result : null} onQuery=${use} /></div>
-		${view !== 'live' && html`<${SearchHistogram} histogram=${result?.meta.histogram} range=${found} open=${display.chart} busy=${running && slow}
+		${view !== 'live' && html`<${SearchHistogram} histogram=${result?.meta.histogram} range=${found} staged=${result && stagesOf(result.request.q)} open=${display.chart} busy=${running && slow}
 			onZoom=${setRange} onOut=${longer} onToggle=${() => change({ chart: !display.chart })} />`}
 		<div class="search-tools"><${ViewTabs} view=${view} onView=${(name) => { setChosen(null); go({ view: name === 'events' ? null : name, order: null, since: null, new: null }); }} />
 			<span class="grow">${view === 'events' && html`<${Summary} result=${result} running=${running} slow=${slow} />`}</span>

@@ -17,15 +17,10 @@ import { Skeleton } from '../ui/skeleton.js';
 import { Table } from '../ui/table.js';
 import { RelativeTime } from '../ui/time.js';
 import { toast } from '../ui/toast.js';
+import { fullReason, useUsage } from '../ui/plan-limit.js';
 import { useLoad } from '../ui/use-load.js';
 import { ServiceDetails, statuses } from './details.js';
 import { ServiceForm } from './forms.js';
-
-function fullOf(usage, name, text)
-{
-	const one = usage?.resources?.[name];
-	return one && one.limit !== null && one.used >= one.limit ? `${one.used} of ${one.limit} ${text} of the plan are used. An owner can choose another plan.` : undefined;
-}
 
 function Rate({ health })
 {
@@ -43,7 +38,7 @@ export default function Services()
 		const [services, kpis] = await Promise.all([allRows('/api/v1/services', { abort }), allRows('/api/v1/kpis', { abort })]);
 		return { services: services.rows, kpis: kpis.rows };
 	});
-	const usage = useLoad((abort) => (can('logs:read') ? api.get('/api/v1/usage', { abort }).then((answer) => answer.data) : Promise.resolve(null)), [load.data?.services.length, load.data?.kpis.length]);
+	const usage = useUsage([load.data?.services.length, load.data?.kpis.length]);
 	// Health is computed once a minute.
 	useEffect(() => {
 		const timer = setInterval(() => { if (document.visibilityState === 'visible') load.reload(); }, 60_000);
@@ -68,7 +63,7 @@ export default function Services()
 			load.reload();
 		}
 	}
-	const add = html`<${Button} kind="primary" icon="plus" reason=${fullOf(usage.data, 'services', 'services')} onClick=${() => edit(null)}>New service<//>`;
+	const add = html`<${Button} kind="primary" icon="plus" reason=${fullReason(usage.data?.resources.services, 'services')} onClick=${() => edit(null)}>New service<//>`;
 	const actions = chosen && write && html`<${Menu} label="Actions" icon="more" size="small" items=${[{ label: 'Edit', icon: 'edit', onSelect: () => edit(chosen) },
 		can('dashboards:delete') && { label: 'Delete', icon: 'trash', danger: true, reason: kpisOf(chosen).length ? 'Delete its KPIs first' : undefined, onSelect: () => remove(chosen) }]} />`;
 	return html`<div class="page"><header class="page-head"><div><h1>Services</h1><p>The parts of what you run, the events that tell of them, and numbers that must stay within limits.</p></div>
@@ -84,6 +79,6 @@ export default function Services()
 			{ key: 'seen', title: 'Last event', render: (one) => html`<${RelativeTime} value=${one.health?.lastSeenAt} />` },
 			{ key: 'kpis', title: 'KPIs', render: (one) => html`<span class="row">${kpisOf(one).map((kpi) => html`<${Badge} key=${kpi.id} kind=${statuses[kpi.current?.status]?.[0]} dot>${kpi.name}<span class="visually-hidden">: ${statuses[kpi.current?.status]?.[1]}</span><//>`)}</span>` },
 		]} />`}
-		${chosen && html`<${ServiceDetails} key=${chosen.id} service=${chosen} kpis=${kpisOf(chosen)} full=${fullOf(usage.data, 'kpis', 'KPIs')} actions=${actions} onClose=${() => setQuery({ service: null })} changed=${load.reload} />`}
+		${chosen && html`<${ServiceDetails} key=${chosen.id} service=${chosen} kpis=${kpisOf(chosen)} full=${fullReason(usage.data?.resources.kpis, 'KPIs')} actions=${actions} onClose=${() => setQuery({ service: null })} changed=${load.reload} />`}
 	</div>`;
 }

@@ -20,7 +20,7 @@ import { useLoad } from '../ui/use-load.js';
 import { useKeys } from '../shell/keys.js';
 import { Expiry, LastUse, lastUseText } from './expiry.js';
 import { SettingsHead } from './head.js';
-import { LimitLine, fullReason, useUsage } from './limits.js';
+import { LimitLine, fullReason, useUsage } from '../ui/plan-limit.js';
 import { createKey } from './new-key.js';
 import { RotateKey } from './rotate-key.js';
 import { isOver, isSilent, replacementOf } from './rotation.js';

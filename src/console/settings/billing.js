@@ -17,7 +17,7 @@ import { toast, toastError } from '../ui/toast.js';
 import { useLoad } from '../ui/use-load.js';
 import { limitText, limits, resourceTitle, snake } from '../usage/resources.js';
 import { SettingsHead } from './head.js';
-import { useUsage } from './limits.js';
+import { useUsage } from '../ui/plan-limit.js';
 
 const plans = ['free', 'pro', 'business', 'enterprise'];
 const title = (plan) => plan.charAt(0).toUpperCase() + plan.slice(1);

@@ -20,7 +20,7 @@ import { useKeys } from '../shell/keys.js';
 import { askCreditLimit, creditsText } from './credit-limit.js';
 import { SettingsHead } from './head.js';
 import { invite, showLinks } from './invite.js';
-import { LimitLine, fullReason, useUsage } from './limits.js';
+import { LimitLine, fullReason, useUsage } from '../ui/plan-limit.js';
 import { roleLabel, roleTexts, showRoles } from './roles.js';
 
 // The service lets only owners grant, change and remove owners; billing:manage is the permission that only they have.

@@ -34,7 +34,8 @@ export function ErrorNotice({ error, retry, title, children })
 	const left = useCountdown(error?.status === 429 || error?.status === 503 ? error.retryAfter : 0);
 	if (!error)
 		return null;
-	const details = (error.details ?? []).filter((one) => one.message && one.message !== error.message).slice(0, 5);
+	// The text of the whole error often is that of its first detail, with its path before it.
+	const details = (error.details ?? []).filter((one) => one.message && !error.message?.includes(one.message)).slice(0, 5);
 	const reference = [error.code, error.requestId].filter(Boolean).join(' ');
 	return html`<div class="notice notice-danger" role="alert">
 		<${Icon} name="alert" />

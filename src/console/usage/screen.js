@@ -14,7 +14,7 @@ import { formatBytes, formatNumber } from '../ui/numbers.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { formatRelative, formatTime } from '../ui/time.js';
 import { useLoad } from '../ui/use-load.js';
-import { whoChanges } from '../settings/limits.js';
+import { whoChanges } from '../ui/plan-limit.js';
 import { DayBar } from './day-bar.js';
 import { creditProjection, ingestProjection } from './projection.js';
 import { ofLimit, resourceTitle } from './resources.js';
