@@ -198,7 +198,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.replay_dead_letters, logsvc.resend_invitation,
 	logsvc.restore_organization, logsvc.retry_mail, logsvc.revoke_api_key, logsvc.revoke_invitation,
 	logsvc.revoke_token, logsvc.roles, logsvc.run_adhoc, logsvc.set_ip_allowlist, logsvc.set_limit,
-	logsvc.set_member_role, logsvc.set_password, logsvc.set_plan, logsvc.update_index,
+	logsvc.set_member_role, logsvc.set_password, logsvc.set_plan, logsvc.setup, logsvc.update_index,
 	logsvc.update_member, logsvc.update_organization, logsvc.update_token, logsvc.usage,
 	logsvc.use_token,
 	logsvc.usage_history, logsvc.verify_audit, logsvc.verify_parts,

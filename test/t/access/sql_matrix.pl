@@ -149,6 +149,7 @@ set_lookup	OAM F pipelines:write
 set_member_role	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 set_password	operator
 set_plan	person
+setup	operator
 share_dashboard	OAM F dashboards:write
 test_alert_rule	OAM F alerts:write,logs:read
 test_alert_rule_channels	OAM F alerts:write
@@ -311,7 +312,7 @@ my %arguments = (
 		mail_link => "'00000000-0000-0000-0000-000000000000'",
 	assert_verdict => "'{ok}', 'x', '{\"a\": \"ok\"}', '{passed,failed,not_found,skipped}'",
 		create_api_key => "'acme', 'k', 'read-only'", create_index => "'x'",
-	create_organization => "'x'", create_own_organization => "'x'",
+	setup => "'x', 'x\@example.org'", create_organization => "'x'", create_own_organization => "'x'",
 		create_own_token => "'x', '{logs:read}'",
 	create_token => "'acme', '$email{owner}', 'x', '{logs:read}'", create_user => "'y\@x.org'",
 		delete_index => "'web'", delete_lookup => "'kept'", get_lookup => "'kept'",
