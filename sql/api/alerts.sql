@@ -300,7 +300,7 @@ BEGIN
 		PERFORM logsvc_internal.wake_alert_workers();
 	ELSE
 		UPDATE logsvc_internal.alert_rule_state s
-		SET next_due = NULL, state = 'ok', state_since = now(), error = NULL, warning = NULL
+		SET next_due = NULL, state = 'ok', state_since = now(), error = NULL, warning = NULL, failed_at = NULL
 		WHERE s.rule_id = (SELECT one.rule_id FROM logsvc_internal.alert_rule_state one
 			WHERE one.rule_id = r.id AND one.next_due IS NOT NULL FOR UPDATE SKIP LOCKED);
 		IF FOUND THEN
@@ -822,9 +822,10 @@ BEGIN
 	PERFORM logsvc_internal.audit(r.organization_id, 'alert_rule.put_off',
 		logsvc_internal.public_id('rule_', r.id), jsonb_build_object('name', r.name, 'deaths', s.deaths,
 			'until', logsvc_internal.iso_time(s.next_due)));
-	IF s.deaths = 2 THEN
+	IF s.failed_at IS NULL THEN
 		PERFORM logsvc_internal.tell_rule_owner(r, s.error);
 	END IF;
+	UPDATE logsvc_internal.alert_rule_state one SET failed_at = now() WHERE one.rule_id = rule;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.tell_put_off(uuid) IS
@@ -850,7 +851,8 @@ BEGIN
 	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
 	IF NOT (r.content -> 'enabled')::boolean THEN
 		UPDATE logsvc_internal.alert_rule_state one
-		SET next_due = NULL, state = 'ok', state_since = now(), error = NULL, warning = NULL, worker = NULL
+		SET next_due = NULL, state = 'ok', state_since = now(), error = NULL, warning = NULL, worker = NULL,
+			failed_at = NULL
 		WHERE one.rule_id = rule;
 		PERFORM logsvc_internal.end_alerts(rule, 'the rule was disabled');
 		RETURN NULL;
@@ -1089,7 +1091,8 @@ BEGIN
 	UPDATE logsvc_internal.alert a
 	SET status = 'resolved', resolved_at = tick, resolved_by = 'rule',
 		to_notify = CASE WHEN a.notified_at IS NOT NULL THEN 'resolved' END
-	WHERE a.rule_id = r.id AND a.resolved_at IS NULL AND a.key <> ALL (keys);
+	WHERE a.rule_id = r.id AND a.resolved_at IS NULL AND a.key <> ALL (keys)
+		AND a.last_seen_at <= tick - make_interval(secs => coalesce((condition -> 'keepFiringSeconds')::int, 0));
 	UPDATE logsvc_internal.alert a
 	SET value = u.v, last_seen_at = tick, to_notify = CASE WHEN a.status = 'firing'
 			-- A little less: a tick is never exactly on time.
@@ -1186,20 +1189,25 @@ DECLARE
 	looked_for text;
 	new_state text;
 	unknown bigint;
+	failed timestamptz;
 BEGIN
 	PERFORM logsvc_internal.require_worker();
 	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
 	SELECT * INTO STRICT s FROM logsvc_internal.alert_rule_state one WHERE one.rule_id = rule;
 	looked_for := s.condition_key;
+	failed := s.failed_at;
 	IF outcome ? 'error' THEN
 		new_state := 'error';
-		IF s.state <> 'error' THEN
+		IF s.failed_at IS NULL THEN
 			PERFORM logsvc_internal.tell_rule_owner(r, outcome -> 'error');
 		END IF;
+		failed := tick;
 	ELSE
-		IF s.state = 'error' THEN
+		-- One that fails at every other tick tells so once.
+		IF failed <= tick - interval '5 minutes' THEN
 			PERFORM logsvc_internal.tell_rule_channels(r, 'alert.recovered',
 				'{"text": "The rule can be evaluated again."}');
+			failed := NULL;
 		END IF;
 		looked_for := logsvc_internal.condition_key(r.content, taken ->> 'q');
 		IF looked_for <> s.condition_key THEN
@@ -1226,7 +1234,7 @@ BEGIN
 		state = new_state, error = outcome -> 'error', condition_key = looked_for,
 		state_since = CASE WHEN s.state = new_state THEN s.state_since ELSE now() END,
 		evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint,
-		worker = NULL, deaths = 0,
+		worker = NULL, deaths = 0, failed_at = failed,
 		took_ms = 1000 * extract(epoch FROM clock_timestamp() - (taken ->> 'begun')::timestamptz),
 		warning = CASE WHEN (outcome -> 'more')::boolean
 				THEN 'there are more than 1,000 groups, or than 8 MB of them: those nearest to firing are looked at'
@@ -1279,7 +1287,7 @@ BEGIN
 			last_tick = (taken ->> 'tick')::timestamptz, state = 'error', error = outcome -> 'error',
 			state_since = CASE WHEN s.state = 'error' THEN s.state_since ELSE now() END,
 			evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint,
-			worker = NULL, deaths = 0
+			worker = NULL, deaths = 0, failed_at = (taken ->> 'tick')::timestamptz
 		WHERE s.rule_id = rule;
 	END;
 END

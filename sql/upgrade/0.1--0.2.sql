@@ -1,4 +1,4 @@
--- schema 3baed79592283d66
+-- schema f2034b8dbf5ff43c
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -396,13 +396,15 @@ CREATE TABLE logsvc_internal.alert_rule_state (
 	condition_key text,
 	worker int,
 	begun_at timestamptz,
-	deaths int NOT NULL DEFAULT 0
+	deaths int NOT NULL DEFAULT 0,
+	failed_at timestamptz
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE logsvc_internal.alert_rule_state IS
 'What alert workers keep of a rule; next_due: the next tick, NULL: the rule is disabled; missed: '
 'ticks at which it was not evaluated; error: of the last evaluation; condition_key: hash of what '
 'the rule looked for then; worker: which one has begun a tick that is not done, at begun_at; deaths: '
-'how many ticks in a row their workers did not survive';
+'how many ticks in a row their workers did not survive; failed_at: the last tick that failed, until '
+'those who were told of it are told that it is over';
 CREATE INDEX alert_rule_state_due ON logsvc_internal.alert_rule_state (next_due)
 	WHERE next_due IS NOT NULL;
 CREATE INDEX alert_rule_state_organization ON logsvc_internal.alert_rule_state (organization_id);

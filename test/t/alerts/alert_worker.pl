@@ -178,6 +178,27 @@ evaluate($again);
 ask(PATCH => "$rules/$again", json => { condition => { threshold => 1 } });
 is(evaluate($again), 'firing', 'until it was well');
 
+# ---- to and fro ----
+
+# So long nothing has failed, or was seen.
+sub later { my ($id) = @_; return $t->sql("UPDATE logsvc_internal.alert_rule_state SET failed_at = failed_at - interval '2 h'
+	WHERE logsvc_internal.public_id('rule_', rule_id) = '$id'; UPDATE logsvc_internal.alert SET last_seen_at = last_seen_at - interval '2 h'
+	WHERE logsvc_internal.public_id('rule_', rule_id) = '$id' AND resolved_at IS NULL"); }
+
+my $flaps = rule(query => 'level=error', condition => { kind => 'count', op => '>', threshold => 7, keepFiringSeconds => 600 }, %hook);
+is(evaluate($flaps), 'firing', 'it fires');
+my ($first) = alerts($flaps);
+foreach my $threshold (100, 7, 100, 7, 100)
+{
+	ask(PATCH => "$rules/$flaps", json => { condition => { threshold => $threshold } });
+	is(evaluate($flaps), 'firing', "and goes on at threshold $threshold");
+}
+is_deeply([ map { $_->{id} } alerts($flaps, 'all') ], [ $first->{id} ], 'as one alert');
+is(deliveries($flaps), 'alert.firing', 'told once');
+later($flaps);
+is(evaluate($flaps), 'ok', 'after ten minutes it ends');
+is(deliveries($flaps), 'alert.firing alert.resolved', 'told once too');
+
 # ---- absence ----
 
 my $absent = rule(query => 'heartbeat', condition => { kind => 'absence' });
@@ -257,6 +278,7 @@ is(deliveries($broken), 'alert.error', 'its author is told');
 evaluate($broken);
 is(deliveries($broken), 'alert.error', 'once');
 ask(PATCH => "$rules/$broken", json => { query => 'level=error' });
+later($broken);
 is(evaluate($broken), 'firing', 'it is well again');
 
 # Objects with the same members in another order are two rows of a search, and one group.
@@ -292,7 +314,16 @@ is(deliveries($broken), 'alert.error alert.error alert.error', 'which its channe
 $t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"level=error\"') WHERE "
 	. "logsvc_internal.public_id('rule_', id) = '$broken'");
 is(evaluate($broken), 'firing', 'it is well once more');
-like(deliveries($broken), qr/ alert\.recovered$/, 'which the channel is told');
+foreach my $q ('index=gone x', 'level=error')
+{
+	$t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"$q\"') WHERE "
+		. "logsvc_internal.public_id('rule_', id) = '$broken'");
+	is(evaluate($broken), $q =~ /gone/ ? 'error' : 'firing', "$q: to and fro");
+}
+is(deliveries($broken), 'alert.error alert.error alert.error', 'of which nobody is told');
+later($broken);
+is(evaluate($broken), 'firing', 'for some time');
+like(deliveries($broken), qr/error alert\.recovered$/, 'which the channel is told');
 $t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"index=gone x\"') WHERE "
 	. "logsvc_internal.public_id('rule_', id) = '$broken'");
 is(evaluate($broken), 'error', 'and broken again');
@@ -360,6 +391,7 @@ foreach my $wait ([ 3, '10 min' ], [ 4, '1 h' ], [ 5, '6 h' ], [ 6, '6 h' ])
 		"$wait->[0] true", "the $wait->[0]th time by $wait->[1]");
 }
 is(deliveries($deadly), 'alert.error alert.error', 'they are told once');
+later($deadly);
 is(evaluate($deadly), 'firing', 'it can be evaluated again');
 is(state_of($deadly, 'deaths'), 0, 'which ends the count');
 like(deliveries($deadly), qr/^(?:alert\.error ){2}alert\.(?:recovered alert\.firing|firing alert\.recovered)$/, 'and is told');
