@@ -425,7 +425,8 @@ sub aggregate
 			$sum->badd(LogsvcReference::is_integer($n) ? $n : $_->[1]);
 		}
 		return $sum->bstr if $name eq 'sum';
-		return number_text(POSIX::strtod($sum->bdiv(scalar @numbers, 40)->bstr));
+		my ($avg) = POSIX::strtod($sum->bdiv(scalar @numbers, 40)->bstr);
+		return number_text(LogsvcReference::normal($avg));
 	}
 	my ($percent) = $name =~ /^p(\d+)$/;
 	my @sorted = sort { $a <=> $b } map { double(numeric($_)) } @numbers;
