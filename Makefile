@@ -129,7 +129,7 @@ HTTP_PORT ?= 8080
 PG_PORT ?= 54320
 sudo := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: deps quickstart stop screenshots lint bench help
+.PHONY: deps quickstart stop deb screenshots lint bench help
 
 ## make help                prints these lines
 help:
@@ -151,6 +151,11 @@ quickstart: deps
 ## make stop                stops the cluster of the last make quickstart; DATA=folder: of that folder
 stop:
 	@PG_CONFIG='$(PG_CONFIG)' DATA='$(GIVEN_DATA)' docker/stop.sh
+
+## make deb                 builds Debian packages for the servers whose postgresql-server-dev is installed, into ..
+deb:
+	pg_buildext updatecontrol
+	dpkg-buildpackage -us -uc -b
 
 ## make screenshots         writes the pictures of README and docs from the data of the last make quickstart (Chromium)
 screenshots: build/browser/installed

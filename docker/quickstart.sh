@@ -121,7 +121,8 @@ SQL
 fi
 # Who signs in to the console.
 if ! grep -q '^LOGSVC_PASSWORD=' "$DATA/env"; then
-	LOGSVC_PASSWORD=$(head -c 18 /dev/urandom | base64 | tr '+/' '-_')
+	# The end is what a password must have, and chance may not give.
+	LOGSVC_PASSWORD=$(head -c 18 /dev/urandom | base64 | tr '+/' '-_')-A1a
 	psql_db <<< "SELECT logsvc.set_password('owner@example.com', '$LOGSVC_PASSWORD') \\g /dev/null"
 	printf '%s\n' LOGSVC_EMAIL=owner@example.com "LOGSVC_PASSWORD=$LOGSVC_PASSWORD" >> "$DATA/env"
 fi

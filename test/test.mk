@@ -91,13 +91,18 @@ check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TES
 
 # Other versions of PostgreSQL, in folders of other Debian suites (test/servers); root only.
 # A copy of the tree is built there: nothing here is touched.
-.PHONY: test-build test-matrix
+.PHONY: test-build test-matrix test-packages
 ## make test-build          compiles for PostgreSQL 15, 17 and 18, gcc and clang (root); SERVERS="18:sid"
 test-build:
 	@test/servers build
 ## make test-matrix         make test for PostgreSQL 15, 17 and 18 (root); T=name SERVERS="18:sid"
 test-matrix:
 	@T='$(T)' test/servers test
+
+## make test-packages       builds, installs, tries and purges Debian packages, then the steps of docker/Dockerfile (root); SERVER=17:trixie
+test-packages:
+	@test/packages deb
+	@test/packages image
 
 ## make installcheck        pg_regress on a running server in which logsvc is installed and preloaded (PGXS)
 
