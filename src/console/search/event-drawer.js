@@ -51,7 +51,8 @@ const threads = [['trace_id', 'trace'], ['request_id', 'request'], ['requestId',
 function Threads({ event, onThread })
 {
 	const at = Date.parse(event.timestamp);
-	const range = { earliest: new Date(at - 3_600_000).toISOString(), latest: new Date(at + 3_600_000).toISOString() };
+	// Stages may have left the time out: then the range of the page stays.
+	const range = Number.isNaN(at) ? {} : { earliest: new Date(at - 3_600_000).toISOString(), latest: new Date(at + 3_600_000).toISOString() };
 	const found = threads.map(([name, of]) => ({ name, of, value: valueOf(event, name) })).filter((one) => ['string', 'number'].includes(typeof one.value) && one.value !== '')
 		.filter((one, at, all) => all.findIndex((other) => other.of === one.of) === at);
 	return found.length > 0 && html`<div class="row">${found.map((one) => html`<${Button} key=${one.name} size="small" icon="search"
