@@ -94,6 +94,29 @@ extern uint32_t ls_filter_level_mask(const ls_filter *filter);
  */
 extern bool ls_filter_by_level(const ls_filter *filter, uint32_t levels, uint32_t *matching);
 
+#define LS_FILTER_MAX_COUNTED 8 /* columns of a field */
+
+/*
+ * The rows of a part that match a filter, by the values of the only field besides the level that
+ * it looks at.  `matching` has a bit for each level: do its rows with this value match?
+ */
+typedef struct ls_filter_counts
+{
+	uint32_t rows[LS_LEVELS]; /* that match */
+	uint32_t n;               /* columns of the field */
+	uint32_t columns[LS_FILTER_MAX_COUNTED];
+	const uint8_t *matching[LS_FILTER_MAX_COUNTED]; /* of each value of ls_part_value_counts */
+	uint32_t without[LS_LEVELS];                    /* rows that lack the field */
+	uint8_t matching_without;
+} ls_filter_counts;
+
+/*
+ * Counts the rows that match, from the part's value counts.  False: they do not say it (or the part
+ * is damaged; whoever reads its rows will see).
+ */
+extern bool ls_filter_by_value(ls_arena *arena, ls_part *part, const ls_filter *filter,
+							   ls_filter_counts *counts);
+
 typedef struct ls_filter_run ls_filter_run;
 
 /*

@@ -402,6 +402,9 @@ typedef struct ls_value_counts
  */
 extern bool ls_part_value_counts(ls_part *part, uint32_t column, ls_value_counts *counts);
 
+/* Has no row more than one of these columns? */
+extern bool ls_part_columns_apart(const ls_part *part, const uint32_t *columns, uint32_t n);
+
 /* Compares the counts of all columns with the rows.  Releases blocks.  False: see ls_part_error. */
 extern bool ls_part_check_value_counts(ls_part *part);
 

@@ -355,6 +355,26 @@ ls_part_value_counts(ls_part *part, uint32_t column, ls_value_counts *counts)
 	return good || ls_part_fail(part, ls_arena_failed(part->arena) ? "out of memory" : wrong);
 }
 
+bool
+ls_part_columns_apart(const ls_part *part, const uint32_t *columns, uint32_t n)
+{
+	for (uint32_t s = 0; n > 1 && s < ls_part_shapes(part); s++)
+	{
+		uint32_t n_shape;
+		const uint32_t *shape = ls_part_shape(part, s, &n_shape);
+		uint32_t found = 0;
+
+		for (uint32_t i = 0; i < n_shape; i++)
+		{
+			for (uint32_t c = 0; c < n; c++)
+				found += columns[c] == shape[i];
+		}
+		if (found > 1)
+			return false;
+	}
+	return true;
+}
+
 /* ---- checking ---- */
 
 /* The number of a value among those that are counted; counts->n: it is not one of them. */

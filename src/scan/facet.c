@@ -56,6 +56,7 @@ typedef struct source
 	uint32 column;
 	uint32 dots;        /* in its key */
 	uint64 block;       /* where it was wanted last */
+	bool counted;       /* its rows are, from the part's counts */
 	ls_entries entries; /* the codes of its dictionary */
 } source;
 
@@ -77,6 +78,7 @@ struct ls_facets
 	uint32 n_sources;
 	source *sources;   /* in the order in which a path finds them */
 	uint32 *source_of; /* by column */
+	bool index_counted;
 };
 
 ls_facets *
@@ -190,7 +192,7 @@ is_first(ls_facets *facets, facet *f, uint32 row)
 }
 
 static void
-count_rows(facet *f, uint32 code, uint32 rows)
+count_rows(facet *f, uint32 code, uint64 rows)
 {
 	f->count += rows;
 	if (code != NOT_KEPT)
@@ -353,6 +355,7 @@ ls_facets_part(ls_facets *facets, ls_scan *scan)
 	facets->scan = scan;
 	facets->members = ls_context_arena(scan->context, MEMBER_MEMORY);
 	facets->n_sources = 0;
+	facets->index_counted = false;
 	facets->sources = ls_new_array(scan->arena, source, n + 1);
 	facets->source_of = ls_new_array(scan->arena, uint32, n + 1);
 	if (facets->sources == NULL || facets->source_of == NULL)
@@ -483,22 +486,154 @@ add_column(ls_facets *facets, source *s, uint32 block, const uint64_t *selected)
 	}
 }
 
+/* The index of a stored part is not one of its columns. */
+static void
+count_index(ls_facets *facets, uint64 matched)
+{
+	facet *f = facets->scan->stored ? find_facet(facets, true, LS_STR("index")) : NULL;
+
+	if (f != NULL)
+		count_rows(f, code_of(facets, f, LS_KIND_STRING, facets->scan->index, 0), matched);
+}
+
+/* ---- what the part counts ---- */
+
+/* A part of more shapes or columns of objects is read row by row: looking through them takes long, too. */
+#define MAX_SHAPES 64
+#define MAX_OBJECTS 16
+#define MAX_KINDS 16
+
+/* May an object of another column have a member of this name? */
+static bool
+is_in_object(const ls_part *part, ls_str key, const uint32 *objects, uint32 n_objects)
+{
+	for (uint32 i = 0; i < n_objects; i++)
+	{
+		ls_str object = ls_part_column(part, objects[i])->key;
+
+		if (key.len > object.len && key.data[object.len] == '.' &&
+			(object.len == 0 || memcmp(key.data, object.data, object.len) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Is no other value of the field in the rows that have the column? */
+static bool
+is_alone(const ls_part *part, const ls_column *column, const uint32 *objects, uint32 n_objects)
+{
+	uint32_t columns[MAX_KINDS];
+	uint32 n = ls_part_find(part, column->field, column->key, columns, MAX_KINDS);
+
+	return n < MAX_KINDS && ls_part_columns_apart(part, columns, n) &&
+		   (column->field != LS_FIELD_ATTRIBUTE ||
+			!is_in_object(part, column->key, objects, n_objects));
+}
+
+static bool
+has_every_row(const ls_part *part, uint32 column)
+{
+	for (uint32 s = 0; s < ls_part_shapes(part); s++)
+	{
+		uint32_t n;
+		const uint32_t *columns = ls_part_shape(part, s, &n);
+		bool found = false;
+
+		for (uint32_t i = 0; i < n && !found; i++)
+			found = columns[i] == column;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Adds the rows of a column by value; false: the part does not count them. */
+static bool
+count_column(ls_facets *facets, const source *s, uint64 matched)
+{
+	ls_scan *scan = facets->scan;
+	const ls_column *column = ls_part_column(scan->part, s->column);
+	const ls_str *entries = NULL;
+	facet *f = facet_of_column(facets, column);
+	ls_value_counts counts;
+	uint32_t n = 0;
+
+	if (f == NULL)
+		return true;
+	if (f->without && has_every_row(scan->part, s->column))
+	{
+		f->count += matched;
+		return true;
+	}
+	if (!ls_part_value_counts(scan->part, s->column, &counts))
+		ls_scan_fail(scan);
+	if (counts.n == 0)
+		return false;
+	if (counts.integers == NULL && !ls_part_dictionary(scan->part, s->column, &entries, &n))
+		ls_scan_fail(scan);
+	if (counts.integers == NULL && n != counts.n)
+		return false;
+	for (uint32 v = 0; v < counts.n; v++)
+	{
+		uint32 rows = 0;
+
+		for (int level = 0; level < LS_LEVELS; level++)
+			rows += (scan->levels & 1u << level) == 0 ? 0 : counts.rows[level][v];
+		if (rows > 0)
+			count_rows(f,
+					   f->without ? NOT_KEPT
+								  : code_of(facets, f, column->kind,
+											entries == NULL ? LS_STR("") : entries[v],
+											entries == NULL ? counts.integers[v] : 0),
+					   rows);
+	}
+	return true;
+}
+
+bool
+ls_facets_counts(ls_facets *facets, ls_scan *scan, uint64 matched)
+{
+	uint32 objects[MAX_OBJECTS];
+	uint32 n_objects = 0;
+	bool all = true;
+
+	if (ls_part_shapes(scan->part) > MAX_SHAPES)
+		return false;
+	for (uint32 i = 0; i < facets->n_sources; i++)
+	{
+		if (ls_part_column(scan->part, facets->sources[i].column)->kind != LS_KIND_JSON)
+			continue;
+		if (n_objects == MAX_OBJECTS)
+			return false;
+		objects[n_objects++] = facets->sources[i].column;
+	}
+	count_index(facets, matched);
+	facets->index_counted = true;
+	for (uint32 i = 0; i < facets->n_sources; i++)
+	{
+		source *s = &facets->sources[i];
+		const ls_column *column = ls_part_column(scan->part, s->column);
+
+		CHECK_FOR_INTERRUPTS();
+		s->counted = column->kind != LS_KIND_JSON &&
+					 is_alone(scan->part, column, objects, n_objects) &&
+					 /* A null does not count. */
+					 (column->kind == LS_KIND_NULL || count_column(facets, s, matched));
+		all = all && s->counted;
+	}
+	return all;
+}
+
 void
 ls_facets_block(ls_facets *facets, uint32 block, const uint64_t *selected, uint32 matched)
 {
 	facets->block++;
-	/* The index of a stored part is not one of its columns. */
-	if (facets->scan->stored)
-	{
-		facet *f = find_facet(facets, true, LS_STR("index"));
-
-		if (f != NULL)
-			count_rows(f, code_of(facets, f, LS_KIND_STRING, facets->scan->index, 0), matched);
-	}
+	if (!facets->index_counted)
+		count_index(facets, matched);
 	want_columns(facets, block, selected);
 	for (uint32 i = 0; i < facets->n_sources; i++)
 	{
-		if (facets->sources[i].block != facets->block)
+		if (facets->sources[i].block != facets->block || facets->sources[i].counted)
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		add_column(facets, &facets->sources[i], block, selected);

@@ -631,7 +631,17 @@ ls_group_counts(ls_scan *scan, const ls_time *starts, int n, ls_part_counts *cou
 	for (int level = 0; level < LS_LEVELS; level++)
 		counts->rows[level][0] = stats->level_rows[level];
 	if (intervals_fit(scan, starts, n, counts))
+	{
+		if (scan->by_level)
+			return true;
+		if (!ls_scan_by_value(scan))
+			return false;
+		for (int level = 0; level < LS_LEVELS; level++)
+			counts->rows[level][0] = scan->matches.rows[level];
 		return true;
+	}
+	if (!scan->by_level)
+		return false;
 	if (!ls_part_time_counts(scan->part, counts))
 		ls_scan_fail(scan);
 	return counts->n > 0 && intervals_fit(scan, starts, n, counts);
@@ -662,7 +672,8 @@ typedef struct counted_value
 {
 	uint32 code;
 	const uint32 *rows;
-	uint32 step; /* from a level to the next one, in `rows` */
+	uint32 step;   /* from a level to the next one, in `rows` */
+	uint32 levels; /* whose rows match */
 } counted_value;
 
 /* The values of a field in all rows of a part. */
@@ -673,31 +684,11 @@ typedef struct counted_field
 	uint32 missing[LS_LEVELS]; /* rows without a value */
 } counted_field;
 
-/* May a row have values in two of the columns of the field?  Only the first one counts then. */
+/* Adds the values of the c-th column, if the part counts them. */
 static bool
-columns_overlap(ls_part *part, const ls_scan_field *field)
+count_column(ls_groups *g, ls_group_key *f, uint32 c, counted_field *counted)
 {
-	for (uint32 s = 0; field->n_columns > 1 && s < ls_part_shapes(part); s++)
-	{
-		uint32_t n;
-		const uint32_t *columns = ls_part_shape(part, s, &n);
-		uint32 found = 0;
-
-		for (uint32_t i = 0; i < n; i++)
-		{
-			for (uint32 c = 0; c < field->n_columns; c++)
-				found += field->columns[c].column == columns[i];
-		}
-		if (found > 1)
-			return true;
-	}
-	return false;
-}
-
-/* Adds the values of a column, if the part counts them. */
-static bool
-count_column(ls_groups *g, ls_group_key *f, const ls_scan_column *column, counted_field *counted)
-{
+	const ls_scan_column *column = &f->field.columns[c];
 	ls_part *part = g->scan->part;
 	const ls_str *entries = NULL;
 	ls_value_counts counts;
@@ -722,6 +713,7 @@ count_column(ls_groups *g, ls_group_key *f, const ls_scan_column *column, counte
 	for (uint32 i = 0; i < counts.n; i++)
 	{
 		ls_scan_value value = {.kind = column->kind};
+		uint32 levels = g->scan->by_level ? g->scan->levels : g->scan->matches.matching[c][i];
 		uint32 rows = 0;
 
 		for (int level = 0; level < LS_LEVELS; level++)
@@ -729,15 +721,16 @@ count_column(ls_groups *g, ls_group_key *f, const ls_scan_column *column, counte
 			if (counts.rows[level][i] > counted->missing[level])
 				ls_scan_fail(g->scan);
 			counted->missing[level] -= counts.rows[level][i];
-			if ((g->scan->levels & 1u << level) != 0)
+			if ((levels & 1u << level) != 0)
 				rows += counts.rows[level][i];
 		}
 		if (rows == 0)
 			continue;
 		value.text = entries == NULL ? LS_STR("") : entries[i];
 		value.integer = counts.integers == NULL ? 0 : counts.integers[i];
-		counted->values[counted->n++] = (counted_value){code_of(g, f, &value), &counts.rows[0][i],
-														(uint32) (counts.rows[1] - counts.rows[0])};
+		counted->values[counted->n++] =
+			(counted_value){code_of(g, f, &value), &counts.rows[0][i],
+							(uint32) (counts.rows[1] - counts.rows[0]), levels};
 	}
 	return true;
 }
@@ -746,16 +739,34 @@ count_column(ls_groups *g, ls_group_key *f, const ls_scan_column *column, counte
 static bool
 count_field(ls_groups *g, ls_group_key *f, counted_field *counted)
 {
+	uint32_t columns[LS_FILTER_MAX_COUNTED];
+	uint32 n = f->field.n_columns;
 	const ls_part_stats *stats = ls_part_statistics(g->scan->part);
 
 	memset(counted, 0, sizeof(*counted));
+	if (f->field.source != LS_SOURCE_COLUMNS || n > LS_FILTER_MAX_COUNTED ||
+		(!g->scan->by_level && n != g->scan->matches.n))
+		return false;
+	for (uint32 c = 0; c < n; c++)
+	{
+		columns[c] = f->field.columns[c].column;
+		/* A filter looks at this field only. */
+		if (!g->scan->by_level && columns[c] != g->scan->matches.columns[c])
+			return false;
+	}
 	memcpy(counted->missing, stats->level_rows, sizeof(counted->missing));
-	if (f->field.source != LS_SOURCE_COLUMNS || columns_overlap(g->scan->part, &f->field))
+	/* If a row had two of them, only the first one would count. */
+	if (!ls_part_columns_apart(g->scan->part, columns, n))
 		return false;
 	for (uint32 c = 0; c < f->field.n_columns; c++)
 	{
-		if (!count_column(g, f, &f->field.columns[c], counted))
+		if (!count_column(g, f, c, counted))
 			return false;
+	}
+	for (int level = 0; !g->scan->by_level && level < LS_LEVELS; level++)
+	{
+		if ((g->scan->matches.matching_without & 1u << level) == 0)
+			counted->missing[level] = 0;
 	}
 	return true;
 }
@@ -778,9 +789,12 @@ add_values(ls_groups *g, const ls_part_counts *counts, const counted_field *coun
 
 	for (uint32 i = 0; i <= counted->n; i++)
 	{
-		uint32 rows = i == counted->n ? counted->missing[level]
-									  : counted->values[i].rows[level * counted->values[i].step];
+		uint32 rows = counted->missing[level];
 
+		if (i < counted->n)
+			rows = (counted->values[i].levels & 1u << level) == 0
+					   ? 0
+					   : counted->values[i].rows[level * counted->values[i].step];
 		if (rows == 0)
 			continue;
 		codes[field] = i == counted->n ? LS_GROUP_MISSING : counted->values[i].code;
@@ -801,10 +815,12 @@ add_header(ls_groups *g)
 	counted_field counted;
 	uint32 group = 0; /* with aggregates: of all rows */
 	uint32 codes[LS_GROUP_MAX_FIELDS] = {0};
+	uint32 levels = scan->levels;
 	uint64 matched = 0;
 	ls_part_counts counts;
 
-	if (!scan->by_level || scan->program != NULL)
+	/* The header has the extremes of all rows only. */
+	if (scan->program != NULL || (!scan->by_level && g->n_aggregates > 0))
 		return false;
 	for (int i = 0; i < g->n_aggregates; i++)
 	{
@@ -826,8 +842,10 @@ add_header(ls_groups *g)
 		else if (!nowhere)
 			return false;
 	}
+	if (!scan->by_level)
+		levels = ls_part_statistics(scan->part)->level_mask;
 	/* The header counts rows with another text as level, but does not have the text. */
-	if (level_field >= 0 && (scan->levels & 1u << LS_LEVEL_OTHER) != 0)
+	if (level_field >= 0 && (levels & 1u << LS_LEVEL_OTHER) != 0)
 	{
 		if (counted_at >= 0)
 			return false;
@@ -848,7 +866,7 @@ add_header(ls_groups *g)
 	{
 		uint32 tuple;
 
-		if ((scan->levels & 1u << level) == 0)
+		if ((levels & 1u << level) == 0)
 			continue;
 		if (level_field >= 0)
 			codes[level_field] = level == LS_LEVEL_NONE

@@ -80,8 +80,8 @@ ls_bucket_of(const ls_time *starts, int n, ls_time time, uint32 last)
 }
 
 /*
- * Reads the counts of a part's header, if they are enough to count the rows in each
- * bucket and in the range of the scan.  False: they are not, or there are none.
+ * Reads the counts of a part's header, if they are enough to count the matching rows in each
+ * bucket and in the range of the scan, or its value counts.  False: they are not, or there are none.
  */
 extern bool ls_group_counts(ls_scan *scan, const ls_time *starts, int n, ls_part_counts *counts);
 

@@ -301,6 +301,14 @@ decide_levels(ls_scan *scan)
 		scan->filter = NULL;
 }
 
+bool
+ls_scan_by_value(ls_scan *scan)
+{
+	if (!scan->by_value && !scan->nothing && !scan->by_level)
+		scan->by_value = ls_filter_by_value(scan->arena, scan->part, scan->filter, &scan->matches);
+	return scan->by_value;
+}
+
 void
 ls_scan_begin(ls_scan *scan, const ls_scan_part *part, ls_str filter, ls_time from, ls_time to)
 {

@@ -133,15 +133,14 @@ add_times(overview *o, ls_scan *scan, uint32 block, const uint64_t *selected, ui
 	}
 }
 
-/* The histogram of the part from its header, if that suffices. */
+/* The histogram of the part from its header, if that suffices; *matched: its rows. */
 static bool
-add_header(overview *o, ls_scan *scan)
+add_histogram(overview *o, ls_scan *scan, uint64 *matched)
 {
-	uint64 matched = 0;
 	ls_part_counts counts;
 
-	if (o->facets != NULL || o->n_starts == 0 || !scan->by_level ||
-		!ls_group_counts(scan, o->starts, o->n_starts, &counts))
+	*matched = 0;
+	if (o->n_starts == 0 || !ls_group_counts(scan, o->starts, o->n_starts, &counts))
 		return false;
 	for (uint32 i = 0; i < counts.n; i++)
 	{
@@ -151,17 +150,61 @@ add_header(overview *o, ls_scan *scan)
 			continue;
 		for (int level = 0; level < LS_LEVELS; level++)
 		{
-			uint32 rows = (scan->levels & 1u << level) == 0 ? 0 : counts.rows[level][i];
+			uint32 rows =
+				scan->by_level && (scan->levels & 1u << level) == 0 ? 0 : counts.rows[level][i];
 
 			o->totals[bucket] += rows;
 			levels_of(o, bucket + 1)[level] += rows;
-			matched += rows;
+			*matched += rows;
 		}
 	}
-	ls_scan_count(0, matched, 0);
-	if (ls_scan_current != NULL)
-		ls_scan_current->parts++;
 	return true;
+}
+
+/* The fields of the part from its counts; true: they suffice for all of them. */
+static bool
+add_facets(overview *o, ls_scan *scan, uint64 *matched)
+{
+	const ls_part_stats *stats = ls_part_statistics(scan->part);
+
+	if (o->facets == NULL)
+		return true;
+	ls_facets_part(o->facets, scan);
+	if (!scan->by_level || stats->min_time < scan->from || stats->max_time >= scan->to)
+		return false;
+	*matched = 0;
+	for (int level = 0; level < LS_LEVELS; level++)
+		*matched += (scan->levels & 1u << level) == 0 ? 0 : stats->level_rows[level];
+	return ls_facets_counts(o->facets, scan, *matched);
+}
+
+/* Adds the part: what it counts, and its rows for the rest. */
+static void
+add_part(overview *o, ls_scan *scan)
+{
+	uint64 matched = 0;
+	bool timed = o->n_starts == 0 || add_histogram(o, scan, &matched);
+	bool known = add_facets(o, scan, &matched);
+
+	/* Rows that are read are counted there. */
+	if (timed && known && (o->n_starts > 0 || o->facets != NULL))
+	{
+		ls_scan_count(0, matched, 0);
+		if (ls_scan_current != NULL)
+			ls_scan_current->parts++;
+		return;
+	}
+	for (uint32 block = 0; block < ls_part_blocks(scan->part); block++)
+	{
+		uint64_t selected[LS_SELECTION_WORDS];
+		uint32 rows = ls_scan_block(scan, block, selected);
+
+		if (rows > 0 && !timed)
+			add_times(o, scan, block, selected, rows);
+		if (rows > 0 && !known)
+			ls_facets_block(o->facets, block, selected, rows);
+		ls_part_release_block(scan->part);
+	}
 }
 
 /* ---- the aggregate ---- */
@@ -207,22 +250,8 @@ logsvc_overview_add(PG_FUNCTION_ARGS)
 								: (overview *) PG_GETARG_POINTER(ARG_STATE);
 	ls_scan_open(&scan, fcinfo, ARG_SCAN);
 	outer = MemoryContextSwitchTo(scan.context);
-	if (!scan.nothing && !add_header(o, &scan))
-	{
-		if (o->facets != NULL)
-			ls_facets_part(o->facets, &scan);
-		for (uint32 block = 0; block < ls_part_blocks(scan.part); block++)
-		{
-			uint64_t selected[LS_SELECTION_WORDS];
-			uint32 matched = ls_scan_block(&scan, block, selected);
-
-			if (matched > 0 && o->n_starts > 0)
-				add_times(o, &scan, block, selected, matched);
-			if (matched > 0 && o->facets != NULL)
-				ls_facets_block(o->facets, block, selected, matched);
-			ls_part_release_block(scan.part);
-		}
-	}
+	if (!scan.nothing)
+		add_part(o, &scan);
 	MemoryContextSwitchTo(outer);
 	ls_scan_close(&scan);
 	PG_RETURN_POINTER(o);

@@ -36,6 +36,8 @@ typedef struct ls_scan
 	const ls_filter *filter; /* without what is already decided; NULL: matches all rows */
 	bool by_level;           /* the matching rows are exactly those of `levels` */
 	uint32 levels;
+	bool by_value;            /* the part counts the matching rows: */
+	ls_filter_counts matches; /* ... set by ls_scan_by_value */
 	ls_filter_run *run;       /* made by the first ls_scan_block */
 	bool counted;             /* in the session's number of parts */
 	ls_scan_program *program; /* NULL: none */
@@ -74,6 +76,12 @@ LS_NORETURN extern void ls_scan_fail(ls_scan *scan);
 
 /* Decoded blocks are kept for rows that are read later, up to this many bytes. */
 #define LS_SCAN_KEPT_BLOCKS ((size_t) 16 * 1024 * 1024)
+
+/*
+ * Does the part count the rows that match a filter on the values of one field?  Then scan->matches
+ * says how many, of all times of the part.
+ */
+extern bool ls_scan_by_value(ls_scan *scan);
 
 /* Sets `selected` to the matching rows of a block; returns their number. */
 extern uint32 ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected);
