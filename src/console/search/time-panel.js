@@ -6,7 +6,8 @@ import { organization } from '../session.js';
 import { Button } from '../ui/button.js';
 import { Field } from '../ui/field.js';
 import { chooseZone, zoneChoice } from '../ui/time.js';
-import { isRelative, parseTime, presets, writeTime, zoneText } from './time-text.js';
+import { isRelative, presets, writeTime } from './time-text.js';
+import { parseTime, zoneText } from './typed-time.js';
 
 const forms = 'Write 2026-11-23 14:05, or -2h, -1d@d, now.';
 

@@ -14,36 +14,15 @@ export const defaultRange = { earliest: '-1h', latest: 'now' };
 
 const unit = '(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon|months?|y|yrs?|years?)';
 const relativeText = new RegExp(`^(?:now|(?:now)?[+-]\\d+${unit}(?:@${unit})?|(?:now)?@${unit})$`);
-const wallText = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3})\d*)?)?)?$/;
 
 /** Is it a time that moves with the clock? */
 export const isRelative = (text) => relativeText.test(text);
 
-// How far the chosen zone is ahead of UTC at a time, in ms.
-function offsetAt(ms)
+/** How far the chosen zone is ahead of UTC at a time, in ms. */
+export function offsetAt(ms)
 {
 	const [, year, month, day, hour, minute, second] = /(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+)/.exec(formatTime(ms)).map(Number);
 	return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1000) * 1000;
-}
-
-/** A time as a request takes it, from what was typed in the chosen zone; null: it is none. */
-export function parseTime(text)
-{
-	const typed = text.trim();
-	if (isRelative(typed) || /^(?:\d{10}|\d{13})$/.test(typed))
-		return typed;
-	const wall = wallText.exec(typed);
-	if (wall) {
-		const [year, month, day, hour = 0, minute = 0, second = 0] = wall.slice(1, 7).map((one) => (one === undefined ? undefined : Number(one)));
-		const utc = Date.UTC(year, month - 1, day, hour, minute, second, Number((wall[7] ?? '0').padEnd(3, '0')));
-		if (Number.isNaN(utc) || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59)
-			return null;
-		// The offset at the time itself: the first guess may be on the other side of a change of clocks.
-		const guess = utc - offsetAt(utc);
-		return new Date(utc - offsetAt(guess)).toISOString();
-	}
-	const whole = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)$/.test(typed) ? new Date(typed) : null;
-	return whole && !Number.isNaN(whole.getTime()) ? whole.toISOString() : null;
 }
 
 /** A time of the address as it is typed: relative ones as they are, others in the chosen zone. */
@@ -72,9 +51,6 @@ export function rangeText({ earliest, latest })
 
 /** The offset of the chosen zone now, as UTC+1. */
 export const zoneOffset = () => formatTime(Date.now(), { withZone: true }).split(' ').at(-1);
-
-/** The name of the chosen zone and its offset. */
-export const zoneText = () => (zone() === 'UTC' ? 'UTC' : `${zone()} (${zoneOffset()})`);
 
 // Offsets by quarter of an hour: Intl is slow, and rows are drawn while the list scrolls.
 const offsets = new Map();

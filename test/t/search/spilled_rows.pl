@@ -239,6 +239,8 @@ my %sets = (
 		{ is($t->sql(q{SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.search_rows((SELECT }
 			. q{jsonb_agg('row ' || n) FROM generate_series(1, 10000) n), '* | stats count') }
 				. q{#>> '{data,rows,0,0}'}), "f\n10000", 'given_part') },
+	metric_samples => sub { is($t->sql('SELECT count(*) > 100, count(DISTINCT (name, labels)) = count(*) '
+		. 'FROM logsvc_internal.metric_samples()'), 't|t', 'metric_samples') },
 	part_options => sub { is($t->sql('SELECT count(*) > 0 FROM logsvc_internal.part_options()'),
 		't', 'part_options') });
 
