@@ -16,12 +16,15 @@ sql <<< 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS logsv
 : "${LOGSVC_OWNER:?LOGSVC_ORGANIZATION is set, so LOGSVC_OWNER must be: the e-mail address of its owner}"
 file=$PGDATA/logsvc-first-keys
 (umask 077 && sql -At -v name="$LOGSVC_ORGANIZATION" -v owner="$LOGSVC_OWNER" > "$file") <<'SQL'
-SELECT logsvc.create_organization(:'name', 'pro', owner => :'owner') \g /dev/null
-SELECT 'LOGSVC_INGEST_KEY=' || (logsvc.create_api_key(:'name', 'first ingest key', 'ingest-only') ->> 'key');
-SELECT 'LOGSVC_READ_KEY=' || (logsvc.create_api_key(:'name', 'first read key', 'read-only') ->> 'key');
+SELECT logsvc.create_organization(:'name', 'pro', owner => :'owner') ->> 'slug' AS slug \gset
+SELECT 'LOGSVC_INGEST_KEY=' || (logsvc.create_api_key(:'slug', 'first ingest key', 'ingest-only') ->> 'key');
+SELECT 'LOGSVC_READ_KEY=' || (logsvc.create_api_key(:'slug', 'first read key', 'read-only') ->> 'key');
 SQL
 if [ -n "${LOGSVC_OWNER_PASSWORD_FILE:-}" ]; then
-	{ printf 'SELECT logsvc.set_password(:%sowner%s, :%spassword%s) \\g /dev/null\n' "'" "'" "'" "'"; } |
-		sql -v owner="$LOGSVC_OWNER" -v password="$(cat "$LOGSVC_OWNER_PASSWORD_FILE")"
+	# By psql, since others can see the arguments of a program.
+	sql -v owner="$LOGSVC_OWNER" <<'SQL'
+\set password `cat "$LOGSVC_OWNER_PASSWORD_FILE"`
+SELECT logsvc.set_password(:'owner', :'password') \g /dev/null
+SQL
 fi
 echo "logsvc: organization $LOGSVC_ORGANIZATION; its keys are in $file"

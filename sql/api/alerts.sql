@@ -768,7 +768,8 @@ COMMENT ON FUNCTION logsvc_internal.mark_alert_rule(uuid, int) IS
 'Writes down which worker begins a tick of a rule; false: it is not due, or another worker has it';
 
 -- When one worker dies, the others are ended in the middle of their ticks too.  So a rule is put off for
--- a moment at first, without a word, and for longer when it happens again.
+-- a moment at first, without a word, and for longer when it happens again.  A tenant may hold the row of
+-- a rule: that one is not counted, rather than that no rule is evaluated.
 CREATE OR REPLACE FUNCTION logsvc_internal.recover_alert_rules(worker int) RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -780,7 +781,7 @@ DECLARE
 BEGIN
 	PERFORM logsvc_internal.require_worker();
 	FOR s IN SELECT * FROM logsvc_internal.alert_rule_state one
-		WHERE one.worker = recover_alert_rules.worker FOR UPDATE
+		WHERE one.worker = recover_alert_rules.worker FOR UPDATE SKIP LOCKED
 	LOOP
 		until := clock_timestamp() + delays[least(s.deaths + 1, cardinality(delays))];
 		UPDATE logsvc_internal.alert_rule_state one

@@ -222,7 +222,7 @@ BEGIN
 		NEW.content -> 'q', NEW.content -> 'window')::text)::uuid)
 	ON CONFLICT (resource_id) DO UPDATE
 		SET search = excluded.search, at = NULL, value = NULL, error_rate = NULL, last_seen_at = NULL,
-			error = NULL, next_at = greatest(now(), h.begun_at + interval '1 minute')
+			error = NULL, deaths = 0, next_at = greatest(now(), h.begun_at + interval '1 minute')
 		WHERE h.search <> excluded.search;
 	RETURN NULL;
 END

@@ -473,6 +473,16 @@ ok(wait_until(sub { $t->http(GET => "$rules/$theirs", token => $other->{token})-
 	'rules of others are evaluated');
 is(ticks($many[5]), $before, 'while rows are locked');
 $session->query_safe('COMMIT');
+
+# Nor a worker that starts, and looks for what the one before it died of.
+my @marked = map { "logsvc_internal.public_id('rule_', rule_id) = '$many[$_]'" } 4, 5;
+$t->sql("UPDATE logsvc_internal.alert_rule_state SET worker = $_ WHERE $marked[$_]") foreach 0, 1;
+$session->query_safe("BEGIN; SELECT 1 FROM logsvc_internal.alert_rule_state WHERE $marked[0] OR $marked[1] FOR UPDATE");
+my $evaluated = state_of($theirs, 'evaluated_at');
+$t->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'logsvc alerter'");
+due($theirs);
+ok(wait_until(sub { state_of($theirs, 'evaluated_at') ne $evaluated }), 'a worker starts beside locked rows');
+$session->query_safe('COMMIT');
 $session->quit;
 ok(wait_until(sub { ticks($many[5]) ne $before }), 'and then that rule');
 
