@@ -114,6 +114,18 @@ set_include(ls_search *search, ArrayType *names)
 	}
 }
 
+/* Begins the search that the first four arguments say: (q, earliest, latest, limit). */
+static void
+begin_search(ls_search *search, FunctionCallInfo fcinfo)
+{
+	ls_search_begin(search, "earliest", "latest");
+	search->q = text_argument(fcinfo, 0);
+	search->earliest = text_argument(fcinfo, 1);
+	search->latest = text_argument(fcinfo, 2);
+	if (!PG_ARGISNULL(3))
+		set_limit(search, PG_GETARG_INT32(3));
+}
+
 /*
  * search_json(q, earliest, latest, limit, cursor, explain, timeout_ms, include)
  * returns json: the whole body of the answer.  The executor enforces the time limit.
@@ -128,12 +140,7 @@ logsvc_search_json(PG_FUNCTION_ARGS)
 	ls_plan *plan;
 
 	initStringInfo(&out);
-	ls_search_begin(&search, "earliest", "latest");
-	search.q = text_argument(fcinfo, 0);
-	search.earliest = text_argument(fcinfo, 1);
-	search.latest = text_argument(fcinfo, 2);
-	if (!PG_ARGISNULL(3))
-		set_limit(&search, PG_GETARG_INT32(3));
+	begin_search(&search, fcinfo);
 	search.cursor = text_argument(fcinfo, 4);
 	search.explain = !PG_ARGISNULL(5) && PG_GETARG_BOOL(5);
 	if (!PG_ARGISNULL(6) && PG_GETARG_INT32(6) < 1)
@@ -169,12 +176,7 @@ logsvc_search_sample(PG_FUNCTION_ARGS)
 	ls_plan *plan;
 
 	initStringInfo(&out);
-	ls_search_begin(&search, "earliest", "latest");
-	search.q = text_argument(fcinfo, 0);
-	search.earliest = text_argument(fcinfo, 1);
-	search.latest = text_argument(fcinfo, 2);
-	if (!PG_ARGISNULL(3))
-		set_limit(&search, PG_GETARG_INT32(3));
+	begin_search(&search, fcinfo);
 	search.sample = SAMPLE;
 	ls_search_prepare(&search);
 	plan = ls_search_plan(&search, &position);

@@ -8,9 +8,6 @@ use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'jq and curl are not installed'
-  if grep { system("command -v $_ > /dev/null 2>&1") != 0 } qw(jq curl);
-
 my $t = LogsvcTest->new(conf => "logsvc.model_region = 'eu'");
 my $org = $t->organization('acme', plan => 'pro');
 my ($script) = slurp_file('docs/evaluation.md') =~ /^```sh\n(# judge\.sh .*?)^```$/ms;
