@@ -293,7 +293,7 @@ COMMENT ON FUNCTION logsvc_internal.status_page(jsonb) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.note_status(
 	failed text[], measured boolean, write_ms int, searchable_ms int,
 	at timestamptz DEFAULT clock_timestamp(),
-	OUT json text, OUT page text, OUT policy text)
+	OUT "json" text, OUT page text, OUT policy text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	document jsonb;
