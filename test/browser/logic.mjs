@@ -6,6 +6,7 @@ import { isSilent, replacementOf } from '../../src/console/settings/rotation.js'
 import { addressesIn } from '../../src/console/settings/address-list.js';
 import { projectionOf } from '../../src/console/usage/projection.js';
 
+import { partOf } from '../../src/console/dashboards/answer.js';
 import { displayOf, usualColumns } from '../../src/console/search/display.js';
 import { earlierRange, patternRows, seriesById } from '../../src/console/search/pattern-rows.js';
 import { patternQuery } from '../../src/console/search/query-text.js';
@@ -47,6 +48,15 @@ is(isSilent(key(1), used, now), true, 'one that was never used is');
 // ---- addresses of people ----
 is(addressesIn(' Ann@example.org,bob@example.org;\n ann@example.org '), ['ann@example.org', 'bob@example.org'], 'addresses: once each, in lower case');
 is(addressesIn(' ,; '), [], 'none');
+
+// ---- series whose ends are not complete ----
+const range = { earliest: '2026-11-23T10:02:00Z', latest: '2026-11-23T10:13:00Z' };
+const minutes = (...list) => list.map((one) => Date.parse(`2026-11-23T10:${one}:00Z`) / 1000);
+is(partOf({ kind: 'series', range }, minutes('00', '05', '10')), { first: true, last: true }, 'a range that cuts both ends');
+is(partOf({ kind: 'series', range: { earliest: '2026-11-23T10:00:00Z', latest: '2026-11-23T10:15:00Z' } }, minutes('00', '05', '10')), { first: false, last: false }, 'a range of whole times');
+is(partOf({ kind: 'series', range: { ...range, earliest: '2026-11-23T10:00:00Z' } }, minutes('00', '10')), { first: false, last: true }, 'a time without events between');
+is(partOf({ kind: 'table', range }, minutes('00', '05', '10')), { first: false, last: false }, 'times that are no series');
+is(partOf({ kind: 'series' }, minutes('00', '05', '10')), { first: false, last: false }, 'no range is known');
 
 // ---- when a limit is reached ----
 const period = { begins: 0, ends: 1000, now: 250 };

@@ -16,7 +16,7 @@ const opWords = (op) => operators.find((one) => one.value === op)?.label ?? op;
 export function sentenceOf(rule)
 {
 	const { condition, schedule, groupBy } = rule;
-	const lookback = spanWords(secondsOf(schedule.lookback));
+	const lookback = spanWords(secondsOf(schedule.lookback), { one: true });
 	const what = {
 		count: () => `the number of results of the last ${lookback} is ${opWords(condition.op)} ${valueText(condition.threshold)}`,
 		value: () => `${condition.column || 'the value'} of the last ${lookback} is ${opWords(condition.op)} ${valueText(condition.threshold)}`,

@@ -47,6 +47,15 @@ export function asSeries(answer)
 	return { times, series: [...series.values()] };
 }
 
+/** Which ends of a series are not complete, because the range cuts their time or it goes on: {first, last}. */
+export function partOf({ kind, range }, times)
+{
+	if (kind !== 'series' || !range || !times.length)
+		return { first: false, last: false };
+	const span = Math.min(...times.slice(1).map((one, index) => one - times[index]));
+	return { first: times[0] * 1000 < Date.parse(range.earliest), last: times.length > 1 && (times.at(-1) + span) * 1000 > Date.parse(range.latest) };
+}
+
 /** Parts with a name each, for bars and pies: [{name, value}]. Of a series the sums. */
 export function asParts(answer)
 {

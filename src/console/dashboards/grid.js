@@ -53,10 +53,10 @@ function Cell({ panel, order, editing, selected, onChange, panels, box, tell, he
 	}
 	const handle = (kind) => ({ onPointerDown: (event) => begin(event, kind), onPointerMove: move, onPointerUp: end, onPointerCancel: end, onKeyDown: onKey });
 	const { x, y, w, h } = panel.layout;
-	return html`<div class=${`panel ${selected ? 'is-selected' : ''}`} role="group" aria-label=${panel.title || 'Panel'} data-panel=${panel.id}
+	return html`<div class=${`panel ${selected ? 'is-selected' : ''}`} role="group" aria-label=${panel.title || 'Panel'} data-panel=${panel.id} data-kind=${panel.kind}
 		style=${{ gridColumn: `${x + 1} / span ${w}`, gridRow: `${y + 1} / span ${h}`, '--rows': String(h), '--order': String(order) }}>
 		<header class="panel-head">${editing && html`<button type="button" class="panel-handle" aria-label=${`Move ${panel.title || 'panel'}: arrows move it, Shift and arrows resize it`}
-			title="Drag, or use the arrows; Shift and arrows resize" ...${handle('move')}><${Icon} name="more" /></button>`}
+			title="Drag, or use the arrows; Shift and arrows resize" ...${handle('move')}><${Icon} name="grip" /></button>`}
 			${panel.title ? html`<h2 class="panel-title truncate" title=${panel.title}><bdi>${panel.title}</bdi></h2>` : html`<span class="panel-title"></span>`}${head}</header>
 		<div class="panel-body">${children}</div>
 		${editing && html`<button type="button" class="panel-corner" tabindex="-1" aria-label=${`Resize ${panel.title || 'panel'}`} ...${handle('resize')}></button>`}</div>`;

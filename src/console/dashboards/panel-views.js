@@ -12,12 +12,12 @@ import { asTable, colourOf, formatValue } from './answer.js';
 const cut = 2000;
 const shorten = (text) => (text.length > cut ? `${text.slice(0, cut)} …` : text);
 
-/** One number. number: {value, values}. */
-export function Stat({ number, options, label })
+/** One number. number: {value, values}; part: its time is not complete. */
+export function Stat({ number, options, label, part })
 {
 	const colour = colourOf(number.value, options.thresholds);
 	return html`<div class="stat"><p class=${`stat-value ${colour ? `is-${colour}` : ''}`}>
-		<span>${formatValue(number.value, { ...options, unit: null })}</span>${options.unit && html`<span class="stat-unit">${options.unit}</span>`}</p>
+		<span>${formatValue(number.value, { ...options, unit: null })}</span>${options.unit && html`<span class="stat-unit">${options.unit}</span>`}</p>${part && html`<p class="small muted">not complete</p>`}
 		${number.values?.length > 1 && html`<div class="stat-spark"><${Sparkline} values=${number.values} label=${`${label} over time`} width="400" height="36" /></div>`}</div>`;
 }
 

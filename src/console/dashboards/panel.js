@@ -6,7 +6,7 @@ import { CopyButton } from '../ui/copy-button.js';
 import { Icon } from '../ui/icon.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { formatNumber } from '../ui/numbers.js';
-import { asNumber, asParts, asSeries, formatValue } from './answer.js';
+import { asNumber, asParts, asSeries, formatValue, partOf } from './answer.js';
 import { Markdown } from './markdown.js';
 import { BarList, EventRows, PanelTable, Pie, Stat } from './panel-views.js';
 
@@ -56,7 +56,10 @@ export function PanelContent({ panel, answer, annotations, onZoom, group, table 
 {
 	const options = panel.options ?? {};
 	const title = panel.title || 'Panel';
-	const series = useMemo(() => (answer && !answer.error ? asSeries(answer) : null), [answer]);
+	const series = useMemo(() => {
+		const found = answer && !answer.error ? asSeries(answer) : null;
+		return found && { ...found, part: partOf(answer, found.times) };
+	}, [answer]);
 	const marks = useMemo(() => (annotations ?? []).map((one) => ({ at: Date.parse(one.startedAt), text: one.ruleName })), [annotations]);
 	if (panel.kind === 'markdown')
 		return html`<${Markdown} text=${options.text ?? ''} />`;
@@ -74,10 +77,10 @@ export function PanelContent({ panel, answer, annotations, onZoom, group, table 
 		if (!series)
 			return html`<${Unfit} kind=${panel.kind} />`;
 		return html`<${Lines} data=${series} options=${options} marks=${marks} onZoom=${onZoom} group=${group}
-			label=${`${title}: ${series.series.length} series over time. ${series.series.slice(0, 5).map((one) => `${one.name}: latest ${formatValue(one.values.findLast((each) => each !== null), options)}`).join('; ')}`} />`;
+			label=${`${title}: ${series.series.length} series over time${series.part.last ? ', the last time is not complete' : ''}. ${series.series.slice(0, 5).map((one) => `${one.name}: latest ${formatValue(one.values.findLast((each) => each !== null), options)}`).join('; ')}`} />`;
 	case 'stat': {
 		const number = asNumber(answer);
-		return number ? html`<${Stat} number=${number} options=${options} label=${title} />` : html`<${Unfit} kind="stat" />`;
+		return number ? html`<${Stat} number=${number} options=${options} label=${title} part=${Boolean(series?.part.last && number.values?.at(-1) !== null)} />` : html`<${Unfit} kind="stat" />`;
 	}
 	case 'bar':
 	case 'pie': {

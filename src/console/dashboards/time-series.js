@@ -33,7 +33,7 @@ function stacked(series)
 }
 
 /**
- * The chart. series: {times, series}; options: of the panel; marks: [{at (ms), text}]; onZoom(from, to) in ms;
+ * The chart. data: {times, series, part: {first, last}}; options: of the panel; marks: [{at (ms), text}]; onZoom(from, to) in ms;
  * group: charts of one group share their cursor.
  */
 export default function TimeSeries({ data, options = {}, marks = [], onZoom, group, label })
@@ -50,7 +50,9 @@ export default function TimeSeries({ data, options = {}, marks = [], onZoom, gro
 			chart?.destroy();
 			const area = box.current;
 			const names = data.series.map((one, index) => levels[one.name] ?? `series-${(index % 6) + 1}`);
-			const [axis, grid, mark, ...lines] = colours(area, ['text-muted', 'border', 'danger', ...names]);
+			const [axis, grid, mark, shade, ...lines] = colours(area, ['text-muted', 'border', 'danger', 'hover', ...names]);
+			const last = data.times.length - 1;
+			const isPart = (at) => (at === 0 && data.part?.first) || (at === last && data.part?.last);
 			// The highest is drawn first, so that all are seen.
 			const order = options.stack ? data.series.map((_, index) => index).reverse() : data.series.map((_, index) => index);
 			const values = options.stack ? stacked(data.series) : data.series.map((one) => one.values);
@@ -66,14 +68,24 @@ export default function TimeSeries({ data, options = {}, marks = [], onZoom, gro
 						values: (_, splits, __, ___, step) => splits.map((one) => (step >= 86_400 ? formatDay(one * 1000).slice(5) : formatTime(one * 1000, { date: false, seconds: step < 60 }))) },
 					{ stroke: axis, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: '11px system-ui, sans-serif', space: 28,
 						size: (self, labels) => Math.max(32, 14 + Math.max(0, ...(labels ?? []).map((one) => one.length)) * 6.4),
-						values: (_, splits) => splits.map((one) => formatValue(one, { unit: options.unit === '%' ? '%' : undefined })) },
+						values: (_, splits) => splits.map((one) => formatValue(one, { unit: options.unit?.length <= 3 ? options.unit : undefined })) },
 				],
 				series: [{ label: 'Time', value: (_, seconds) => (seconds === null || seconds === undefined ? '–' : formatTime(seconds * 1000)) },
 					...order.map((index) => ({ label: data.series[index].name, stroke: lines[index], width: 1.5, fill: options.stack ? fade(lines[index], 0.4) : data.series.length === 1 ? fade(lines[index], 0.16) : undefined,
-						points: { show: data.times.length === 1, size: 6 }, spanGaps: false, value: (_, __, ___, at) => (at === null || at === undefined ? '–' : formatValue(data.series[index].values[at], options)) }))],
+						points: { show: data.times.length === 1, size: 6 }, spanGaps: false, value: (_, __, ___, at) => (at === null || at === undefined ? '' : `${formatValue(data.series[index].values[at], options)}${isPart(at) ? ' (part)' : ''}`) }))],
 				// Each fills down to the one below it: colours that lie over each other would say nothing.
 				bands: options.stack ? order.slice(1).map((_, at) => ({ series: [at + 1, at + 2] })) : [],
 				hooks: {
+					drawClear: [({ ctx, bbox, valToPos }) => {
+						// What the range has a part of only lies on a shade, as in the histogram of a search.
+						ctx.save();
+						ctx.fillStyle = shade;
+						for (const [from, to] of last > 0 ? [isPart(0) && [0, 1], isPart(last) && [last - 1, last]].filter(Boolean) : []) {
+							const left = valToPos(data.times[from], 'x', true);
+							ctx.fillRect(left, bbox.top, valToPos(data.times[to], 'x', true) - left, bbox.height);
+						}
+						ctx.restore();
+					}],
 					setSelect: [(self) => {
 						if (self.select.width > 4)
 							zoom.current?.(self.posToVal(self.select.left, 'x') * 1000, self.posToVal(self.select.left + self.select.width, 'x') * 1000);

@@ -4,16 +4,21 @@
 import { formatTime, zone } from '../ui/time.js';
 
 /** The ranges that are one press away. */
-export const presets = [
-	['-5m', 'Last 5 minutes'], ['-15m', 'Last 15 minutes'], ['-1h', 'Last hour'], ['-4h', 'Last 4 hours'], ['-24h', 'Last 24 hours'],
-	['-2d', 'Last 2 days'], ['-7d', 'Last 7 days'], ['-30d', 'Last 30 days'], ['@d', 'Today'],
-].map(([earliest, label]) => ({ earliest, label }));
+export const presets = ['-5m', '-15m', '-1h', '-4h', '-24h', '-2d', '-7d', '-30d', '@d'].map((earliest) => ({ earliest, label: lastText(earliest) }));
+
+// In words what ends now: 'Last 3 hours' of '-3h'; undefined of what is no such length.
+function lastText(earliest)
+{
+	const [, count, unit] = /^-(\d+)([mhdw])$/.exec(earliest) ?? [];
+	const name = { m: 'minute', h: 'hour', d: 'day', w: 'week' }[unit];
+	return earliest === '@d' ? 'Today' : name && (count === '1' ? `Last ${name}` : `Last ${count} ${name}s`);
+}
 
 /** The range of a screen whose address names none. */
 export const defaultRange = { earliest: '-1h', latest: 'now' };
 
-const unit = '(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon|months?|y|yrs?|years?)';
-const relativeText = new RegExp(`^(?:now|(?:now)?[+-]\\d+${unit}(?:@${unit})?|(?:now)?@${unit})$`);
+const unitText = '(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon|months?|y|yrs?|years?)';
+const relativeText = new RegExp(`^(?:now|(?:now)?[+-]\\d+${unitText}(?:@${unitText})?|(?:now)?@${unitText})$`);
 
 /** Is it a time that moves with the clock? */
 export const isRelative = (text) => relativeText.test(text);
@@ -38,11 +43,9 @@ export function writeTime(text)
 /** A range in words: 'Last hour', or both ends in the chosen zone. */
 export function rangeText({ earliest, latest })
 {
-	if (latest === 'now') {
-		const preset = presets.find((one) => one.earliest === earliest);
-		if (preset)
-			return preset.label;
-	}
+	const last = latest === 'now' && lastText(earliest);
+	if (last)
+		return last;
 	const from = writeTime(earliest);
 	const to = writeTime(latest);
 	const sameDay = !isRelative(earliest) && !isRelative(latest) && from.slice(0, 11) === to.slice(0, 11);

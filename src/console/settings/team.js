@@ -35,7 +35,7 @@ function Countdown({ until })
 		return () => clearInterval(timer);
 	}, []);
 	const left = Date.parse(until) - now;
-	return left > 0 ? html`<span class="time">${formatDuration(Math.max(60_000, left - (left % 60_000)))} left</span>` : html`<span>expired</span>`;
+	return left > 0 ? html`<span class="time">expires in ${formatDuration(Math.max(60_000, left - (left % 60_000)))}</span>` : html`<span>expired</span>`;
 }
 
 /** Why the role of a member cannot be changed by the user, or undefined. */
