@@ -48,12 +48,12 @@ BEGIN
 	RETURN QUERY SELECT 'logsvc_replication_standbys', '', count(*)::float8
 		FROM pg_stat_replication r WHERE r.state = 'streaming';
 	RETURN QUERY SELECT 'logsvc_replication_lag_bytes', '',
-			greatest(max(pg_wal_lsn_diff(pg_current_wal_lsn(), r.replay_lsn)), 0)::float8
+			greatest(max(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, r.replay_lsn)), 0)::float8
 		FROM pg_stat_replication r HAVING count(r.replay_lsn) > 0
 		UNION ALL SELECT 'logsvc_replication_lag_bytes', '', NULL::float8
 		WHERE NOT EXISTS (SELECT FROM pg_stat_replication r WHERE r.replay_lsn IS NOT NULL);
 	RETURN QUERY SELECT 'logsvc_replication_slot_retained_bytes', '',
-			max(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn))::float8
+			max(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, s.restart_lsn))::float8
 		FROM pg_replication_slots s;
 END
 $$;

@@ -304,7 +304,9 @@ BEGIN
 			searchable_ms)
 		ON CONFLICT DO NOTHING;
 	END IF;
-	PERFORM logsvc_internal.close_status_days(at);
+	IF NOT pg_is_in_recovery() THEN
+		PERFORM logsvc_internal.close_status_days(at);
+	END IF;
 	document := logsvc_internal.status_document(at);
 	json := jsonb_build_object('data', document)::text;
 	page := logsvc_internal.status_page(document);

@@ -14,6 +14,7 @@
  */
 #include "src/access/access_internal.h"
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
@@ -81,7 +82,8 @@ ls_account_work_due(void)
 {
 	ls_time left = due - ls_now();
 
-	if (!waiting)
+	/* A standby does none, but what the primary has noted is waiting after a promotion. */
+	if (!waiting || RecoveryInProgress())
 		return -1;
 	return left <= 0 ? 0 : (long) ((left + 999) / 1000);
 }

@@ -18,7 +18,9 @@
  *
  * What is not cached: anything while the transaction itself has changed
  * access data (it could be rolled back), and anything on a standby, where
- * nobody bumps.  A prepared transaction commits in a process that does not
+ * nobody bumps: so what is revoked is refused there as soon as that is replayed.  The epoch of a
+ * standby is 0, which is never that of a primary: what was looked up before a promotion is of no
+ * use after it.  A prepared transaction commits in a process that does not
  * know what it changed, so preparing one that changed access data is refused.
  *
  *-------------------------------------------------------------------------
@@ -86,7 +88,7 @@ ls_epoch_register(bool preloaded)
 uint64
 ls_access_epoch(void)
 {
-	uint64 epoch = shared == NULL ? 0 : pg_atomic_read_u64(&shared->epoch);
+	uint64 epoch = shared == NULL || RecoveryInProgress() ? 0 : pg_atomic_read_u64(&shared->epoch);
 
 	/* The snapshot that follows must not be older. */
 	pg_read_barrier();

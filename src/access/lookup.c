@@ -78,7 +78,10 @@ bool
 ls_lookup_run(ls_lookup *lookup, ls_caught *caught)
 {
 	if (!IsTransactionState())
-		return ls_transaction(run_alone, lookup, caught);
+		return ls_transaction(run_alone, lookup, caught) ||
+			   /* On a standby, what is replayed may have been in the way. */
+			   (caught->sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE && RecoveryInProgress() &&
+				ls_transaction(run_alone, lookup, caught));
 	run(lookup);
 	return true;
 }

@@ -30,6 +30,36 @@ ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id, const cha
 						   id == LS_ERROR_AI_PROVIDER_NOT_EU ? LS_STR("30") : LS_STR("1"));
 }
 
+bool
+ls_http_only_reads(uint32 route)
+{
+	const ls_route *r = &ls_routes[route];
+
+	switch (route)
+	{
+		case LS_ROUTE_SEARCH_POST:
+		case LS_ROUTE_SEARCH_ROWS:
+		case LS_ROUTE_SEARCH_VALIDATE:
+		case LS_ROUTE_EVALUATE:
+		case LS_ROUTE_EVALUATION_ROWS:
+		case LS_ROUTE_MCP:
+		case LS_ROUTE_DASHBOARD_DATA:
+		case LS_ROUTE_SHARED_DATA:
+		case LS_ROUTE_PIPELINE_TEST:
+		case LS_ROUTE_ALERT_RULE_TEST:
+		case LS_ROUTE_ALERT_RULE_BACKTEST:
+		case LS_ROUTE_INVITATION_PREVIEW:
+			return true;
+		case LS_ROUTE_EXPORT: /* noted in the audit log, which is the primary's */
+		case LS_ROUTE_OAUTH_START:
+		case LS_ROUTE_OAUTH_CALLBACK:
+			return false;
+		default:
+			return r->pool == LS_POOL_GATEWAY ||
+				   (r->pool != LS_POOL_ACCEPTOR && strcmp(r->method, "GET") == 0);
+	}
+}
+
 static bool gave_up_lock = false;
 
 bool

@@ -13,6 +13,7 @@
  */
 #include "src/api/http.h"
 
+#include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "storage/proc.h"
@@ -277,6 +278,8 @@ refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 	else if (caught->id == LS_ERROR_INTERNAL && call->phase == LS_CALL_READING &&
 			 ERRCODE_TO_CATEGORY(caught->sqlstate) == ERRCODE_DATA_EXCEPTION)
 		caught->id = LS_ERROR_VALIDATION;
+	else if (caught->sqlstate == ERRCODE_READ_ONLY_SQL_TRANSACTION && RecoveryInProgress())
+		caught->id = LS_ERROR_STANDBY;
 	else if (caught->sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED ||
 			 caught->sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE)
 		caught->id = LS_ERROR_SERVICE_UNAVAILABLE;
@@ -289,7 +292,8 @@ refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 			ls_arena_strdup(call->arena, ls_str_of_cstring(psprintf("%d", retry_after(caught)))));
 	ls_http_refuse(response, call->arena, caught->id,
 				   caught->id == LS_ERROR_QUERY_TIMEOUT ||
-						   caught->id == LS_ERROR_SERVICE_UNAVAILABLE
+						   caught->id == LS_ERROR_SERVICE_UNAVAILABLE ||
+						   caught->id == LS_ERROR_STANDBY
 					   ? NULL
 					   : caught->message,
 				   details_of(call, caught->detail));
@@ -361,6 +365,7 @@ ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena 
 					.route = &ls_routes[request->route],
 					.principal = principal,
 					.arena = arena};
+	ls_call unread;
 
 	call.reads_events = reads_events(&call);
 	call.made.status = call.route->success;
@@ -371,7 +376,14 @@ ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena 
 	if (!ls_http_oauth_begin(&call, response))
 		return;
 	ls_request_enter(request);
+	unread = call;
 	committed = ls_transaction(run, &call, &caught);
+	/* On a standby, what is replayed may be in the way of a search: it has moved on since. */
+	if (!committed && caught.sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE && RecoveryInProgress())
+	{
+		call = unread;
+		committed = ls_transaction(run, &call, &caught);
+	}
 	ls_request_enter(NULL);
 	ls_oauth_end();
 	if (!committed)

@@ -40,6 +40,12 @@ extern bool ls_http_expect_json(const ls_request *request, ls_arena *arena, ls_r
 extern bool ls_http_authorize(const ls_request *request, const ls_principal *principal,
 							  ls_arena *arena, ls_response *response);
 
+/*
+ * Can a standby answer this route, because it only reads?  Evaluations are such a route: a standby
+ * makes previews.
+ */
+extern bool ls_http_only_reads(uint32 route);
+
 /* ---- pieces_route.c ---- */
 
 /* Is an answer to this route, or a part of one, sent in pieces: a live tail, an export? */

@@ -7,6 +7,7 @@
  */
 #include "src/evaluation/evaluation.h"
 
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "utils/uuid.h"
 
@@ -556,6 +557,11 @@ ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction)
 	evaluation->place = ls_provider_place(evaluation->provider, evaluation->arena);
 	evaluation->in_transaction = in_transaction;
 	evaluation->deadline = ls_now() + LS_EVALUATION_CALL_SECONDS * LS_USECS_PER_SEC;
+	if (!evaluation->request->preview && RecoveryInProgress())
+	{
+		fail(evaluation, LS_ERROR_STANDBY, NULL, NULL);
+		return;
+	}
 	evaluation->view = ls_evaluation_view_make(evaluation->request, evaluation->arena);
 	if (evaluation->view == NULL ||
 		(!evaluation->provider->builtin && !evaluation->request->preview && !detach(evaluation)))

@@ -312,6 +312,12 @@ put_sharing(head_writer *w)
 						  "X-Past-Retention-Count, X-Quota-State, Idempotency-Replayed"));
 }
 
+static bool
+is_standby(const ls_gateway *gateway)
+{
+	return gateway->hooks.standby != NULL && gateway->hooks.standby(gateway->hooks.context);
+}
+
 /*
  * Status line and headers.  What answers is data, but for one page: browsers must not
  * guess another type, keep it, or say elsewhere where they were.
@@ -334,6 +340,8 @@ make_head(ls_connection *c, const ls_response *response, bool pieces)
 		put_header(&w, LS_STR("Content-Type"), response->content_type);
 	else if (response->body.len > 0 || pieces)
 		put_header(&w, LS_STR("Content-Type"), LS_STR(JSON_TYPE));
+	if (is_standby(c->gateway))
+		put_header(&w, LS_STR("X-Logsvc-Role"), LS_STR("standby"));
 	put_header(&w, LS_STR("X-Content-Type-Options"), LS_STR("nosniff"));
 	put_header(&w, LS_STR("Referrer-Policy"), LS_STR("no-referrer"));
 	if (is_https(c->gateway))
@@ -583,8 +591,7 @@ reply_splunk_health(ls_connection *c)
 static bool
 has_role(ls_connection *c)
 {
-	const ls_gateway_hooks *hooks = &c->gateway->hooks;
-	bool standby = hooks->standby != NULL && hooks->standby(hooks->context);
+	bool standby = is_standby(c->gateway);
 	ls_str query = c->request.query;
 
 	while (query.len > 0)

@@ -85,7 +85,9 @@ typedef struct ls_service
 	ls_service_state state;
 	Oid database;
 	Oid reader;        /* role logsvc_reader */
+	Oid extension;     /* its oid in pg_extension */
 	bool probe_wanted; /* the launcher should look again */
+	bool primary;      /* recovery has ended, and what shared memory knows of tables is set */
 	int pauses;        /* sessions that want no worker in the database */
 	PGPROC *launcher;
 	bool listening; /* the gateway has bound its port */

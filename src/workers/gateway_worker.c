@@ -53,6 +53,10 @@
 #define TLS_HINT "Correct the setting or the file, then reload: SELECT pg_reload_conf()."
 #define ADDRESS_HINT "Change logsvc.listen_addresses and logsvc.port and restart the server."
 
+#define STANDBY_BODY                                                                       \
+	"{\"error\":\"this server is a standby: it answers what only reads, send this to the " \
+	"primary\",\"code\":\"READ_ONLY_STANDBY\"}"
+
 #define OUT_OF_MEMORY "{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}"
 
 static pool *
@@ -522,6 +526,8 @@ take_request(void *context, const ls_request *sent, ls_response *refusal)
 	ls_str frame;
 	task *t;
 
+	if (RecoveryInProgress() && !ls_http_only_reads(sent->route))
+		return refuse(refusal, STANDBY_BODY);
 	request.route = ls_http_first_route(sent);
 	p = pool_of(state, ls_routes[request.route].pool);
 	if (p->queued >= POOL_QUEUE_LIMIT ||
@@ -619,7 +625,7 @@ is_standby(void *context)
 }
 
 /*
- * Each kind of worker is needed: without writers the queue fills, without a scheduler
+ * Each kind of worker that is wanted is needed: without writers the queue fills, without a scheduler
  * quotas do not begin again, and nobody would notice before it hurts.
  */
 static bool
@@ -628,14 +634,14 @@ is_ready(void *context, const char **reason)
 	static char text[256];
 	size_t len = 0;
 
+	if (!RecoveryInProgress() && !ls_service_get()->primary)
+	{
+		*reason = "recovery has just ended, and the other workers are not started yet";
+		return false;
+	}
 	for (int kind = LS_WORKER_ACCEPTOR; kind < LS_WORKER_KINDS; kind++)
 	{
-		if ((kind == LS_WORKER_COMPACTOR && ls_compactors == 0) ||
-			(kind == LS_WORKER_ALERTER && ls_alert_workers == 0) ||
-			(kind == LS_WORKER_EXPORTER && ls_exporters == 0) ||
-			(kind == LS_WORKER_HEALTH && ls_health_workers == 0))
-			continue;
-		if (!is_running(context, kind))
+		if (ls_workers_wanted((ls_worker_kind) kind) > 0 && !is_running(context, kind))
 			len += (size_t) snprintf(text + len, sizeof(text) - len, "%s%s",
 									 len == 0 ? "not running: " : ", ", ls_worker_names[kind]);
 	}

@@ -11,6 +11,10 @@
  * when a session created, altered or dropped the extension (guard.c tells),
  * and every 10 seconds while there is none.
  *
+ * On a standby only the workers run that answer what reads, and a probe looks every 10 seconds,
+ * because no session tells what is replayed.  When recovery ends, a probe counts what shared memory
+ * must know, and the other workers join those that run.
+ *
  * Everything that keeps the service from running is said once, when it
  * becomes so, with the setting to change.
  *
@@ -23,6 +27,7 @@
 #include "access/heapam.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/xlog.h"
 #include "catalog/pg_database.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
@@ -42,6 +47,7 @@
 #include "src/workers/status_board.h"
 
 #define PROBE_INTERVAL 10000 /* ms, while there is no extension */
+#define ROLE_INTERVAL 250    /* ms, on a standby: has it been promoted? */
 #define RESTART_DELAY 1000   /* ms, before a worker that ended is started again */
 #define START_TIMEOUT 30000  /* ms, after which a start that was not heard of is forgotten */
 
@@ -56,12 +62,14 @@ static void
 look_for_extension(void *context)
 {
 	ls_service *service = ls_service_get();
+	bool recovery = RecoveryInProgress();
 	bool isnull;
 	bool idle;
 	char *version;
+	Oid extension;
 
-	if (SPI_execute("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'logsvc'", true,
-					1) != SPI_OK_SELECT)
+	if (SPI_execute("SELECT extversion, oid FROM pg_catalog.pg_extension WHERE extname = 'logsvc'",
+					true, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for the extension");
 	if (SPI_processed == 0)
 	{
@@ -75,15 +83,25 @@ look_for_extension(void *context)
 		service->state = LS_SERVICE_WRONG_VERSION;
 		return;
 	}
-	/* While workers run, they keep the depth; a new launcher must not. */
+	extension =
+		DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull));
 	LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_SHARED);
 	idle = ls_slots_in_use() == 0;
 	LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
-	if (idle)
+	/* What was replayed may be another one: nothing of the former may go on. */
+	if (recovery && !idle && service->extension != extension)
+	{
+		service->state = LS_SERVICE_NO_EXTENSION;
+		return;
+	}
+	/* While workers run, they keep the depth; a new launcher must not. */
+	if (!recovery && (idle || !service->primary))
 	{
 		ls_queue_recover();
 		ls_quota_recover();
+		service->primary = true;
 	}
+	service->extension = extension;
 	service->database = MyDatabaseId;
 	service->reader = get_role_oid(LS_READER, true);
 	service->state = LS_SERVICE_READY;
@@ -114,7 +132,7 @@ start_worker(const char *name, const char *type, const char *function, Datum arg
 
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_start_time = BgWorkerStart_ConsistentState;
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_main_arg = arg;
 	worker.bgw_notify_pid = MyProcPid;
@@ -181,8 +199,11 @@ say_state(ls_service_state state)
 					errhint("Run ALTER EXTENSION logsvc UPDATE in that database."));
 			break;
 		case LS_SERVICE_READY:
-			ereport(LOG, errmsg("logsvc %s is starting in database \"%s\"", LOGSVC_VERSION,
-								ls_database));
+			ereport(LOG,
+					errmsg("logsvc %s is starting in database \"%s\"", LOGSVC_VERSION, ls_database),
+					RecoveryInProgress()
+						? errdetail("This server is a standby: it answers what only reads.")
+						: 0);
 			break;
 		case LS_SERVICE_UNKNOWN:
 			break;
@@ -228,7 +249,9 @@ probe(ls_service *service)
 		pfree(handle);
 		handle = NULL;
 	}
-	if (!service->probe_wanted && (service->state == LS_SERVICE_READY ||
+	if (service->state == LS_SERVICE_READY && !service->primary && !RecoveryInProgress())
+		service->probe_wanted = true;
+	if (!service->probe_wanted && ((service->state == LS_SERVICE_READY && service->primary) ||
 								   !TimestampDifferenceExceeds(last_probe, now, PROBE_INTERVAL)))
 		return;
 	service->probe_wanted = false;
@@ -248,11 +271,21 @@ probe(ls_service *service)
 
 /* ---- the pools ---- */
 
+/* Does it write nothing, so that a standby can have it? */
+static bool
+runs_on_standby(ls_worker_kind kind)
+{
+	return kind == LS_WORKER_GATEWAY || kind == LS_WORKER_EXECUTOR || kind == LS_WORKER_EVALUATOR ||
+		   kind == LS_WORKER_PROBER;
+}
+
 int
 ls_workers_wanted(ls_worker_kind kind)
 {
 	int n = 0;
 
+	if (!ls_service_get()->primary && !runs_on_standby(kind))
+		return 0;
 	switch (kind)
 	{
 		case LS_WORKER_GATEWAY:
@@ -397,11 +430,14 @@ void
 logsvc_launcher_main(Datum arg)
 {
 	ls_service *service = ls_service_get();
+	bool said_primary = false;
+	bool was_standby;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	was_standby = RecoveryInProgress();
 
 	before_shmem_exit(forget_launcher, (Datum) 0);
 	service->launcher = MyProc;
@@ -418,10 +454,15 @@ logsvc_launcher_main(Datum arg)
 			probe(service);
 			say_state(service->state);
 		}
+		if (service->primary && !said_primary && was_standby)
+			ereport(LOG, errmsg("logsvc: recovery has ended, this server takes what writes, too"));
+		said_primary = service->primary;
 		run = service->state == LS_SERVICE_READY && service->pauses == 0 && !IsBinaryUpgrade;
 		timeout = keep_pools(run);
 		if (service->probe_wanted)
 			timeout = timeout < 0 ? 100 : Min(timeout, 100L);
+		if (!service->primary)
+			timeout = timeout < 0 ? ROLE_INTERVAL : Min(timeout, ROLE_INTERVAL);
 		if (service->state != LS_SERVICE_READY)
 			timeout = timeout < 0 ? PROBE_INTERVAL : Min(timeout, PROBE_INTERVAL);
 		/* Not 0, which tells the postmaster never to start it again. */
@@ -437,7 +478,7 @@ ls_workers_register(void)
 
 	memset(&worker, 0, sizeof(worker));
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_start_time = BgWorkerStart_ConsistentState;
 	worker.bgw_restart_time = 1;
 	strlcpy(worker.bgw_library_name, "logsvc", sizeof(worker.bgw_library_name));
 	strlcpy(worker.bgw_function_name, "logsvc_launcher_main", BGW_MAXLEN);

@@ -8,10 +8,14 @@
  * nobody is a member of.  The keys are made when the prober starts and each day, and are in its
  * memory only.  No transaction is open while it waits for an answer.
  *
+ * On a standby it sends nothing and notes nothing, but shows what the primary has noted, and looks
+ * up the figures, which the scheduler does elsewhere.
+ *
  *-------------------------------------------------------------------------
  */
 #include "src/workers/workers.h"
 
+#include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "storage/pmsignal.h"
@@ -22,6 +26,7 @@
 
 #include "src/server/curl.h"
 #include "src/server/metrics.h"
+#include "src/workers/metrics_answer.h"
 #include "src/workers/status_board.h"
 
 #define ANSWER_TIME 10000 /* ms, for each answer */
@@ -405,10 +410,14 @@ await_next_minute(void)
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz next = now + USECS_PER_MINUTE - now % USECS_PER_MINUTE;
 	bool setting = ls_status_probe;
+	bool standby = RecoveryInProgress();
 
-	while ((now = GetCurrentTimestamp()) < next && setting == ls_status_probe)
+	while ((now = GetCurrentTimestamp()) < next && setting == ls_status_probe &&
+		   standby == RecoveryInProgress())
 	{
-		if (!wait_for(TimestampDifferenceMilliseconds(now, next) + 1))
+		long left = TimestampDifferenceMilliseconds(now, next) + 1;
+
+		if (!wait_for(standby ? Min(left, 1000) : left))
 			return false;
 	}
 	return true;
@@ -421,6 +430,13 @@ ls_prober_loop(ls_slot *slot)
 	while (!tell(false, false))
 	{
 		if (!wait_for(RETRY_WAIT))
+			return;
+	}
+	while (RecoveryInProgress())
+	{
+		ls_metrics_look_up();
+		tell(false, false);
+		if (!await_next_minute())
 			return;
 	}
 	if (!await_service())

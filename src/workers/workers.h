@@ -58,7 +58,7 @@ extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
 
 /* ---- launcher.c ---- */
 
-/* How many workers of a kind the settings ask for. */
+/* How many workers of a kind the settings ask for; on a standby only those that write nothing. */
 extern int ls_workers_wanted(ls_worker_kind kind);
 
 /* ---- guard.c ---- */

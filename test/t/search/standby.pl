@@ -1,4 +1,4 @@
-# standby.pl: searches on a standby, where no worker of logsvc runs: alone and
+# standby.pl: searches in sessions on a standby: alone and
 # with parallel workers, as an operator and with a token; and verify_parts().
 use strict;
 use warnings;

@@ -1,0 +1,231 @@
+# standby_server.pl: a hot standby answers over HTTP what only reads, as its primary does, refuses
+# what writes, and refuses what has been revoked; promoted under load it takes writes with the same
+# processes, and nothing that was accepted is lost.
+# Takes long.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use PostgreSQL::Test::Cluster;
+use POSIX ();
+use Test::More;
+use Time::HiRes qw(time);
+
+my $t = LogsvcTest->new(streaming => 1, conf => join "\n", "logsvc.flush_interval = '10ms'",
+	"logsvc.model_region = 'eu'");
+my $org = $t->organization('acme');
+my $session = $t->session($org->{email});
+my $other = $t->session($org->{email});
+$t->wait_partitions;
+
+sub post
+{
+	my ($server, $event) = @_;
+	return $server->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+		json => { event => $event, level => 'error', service => 'shop' });
+}
+
+is(post($t, "order $_")->{status}, 202, 'an event') foreach 1 .. 3;
+my %made;
+foreach (
+	[ 'saved-queries', { name => 'errors', q => 'level=error' } ],
+	[ 'dashboards', { name => 'shop', panels => [ { title => 'errors', kind => 'stat',
+		query => 'level=error | stats count' } ] } ])
+{
+	my $r = $t->http(POST => "/api/v1/$_->[0]", token => $org->{token}, json => $_->[1]);
+	is($r->{status}, 201, "one of $_->[0]") or diag $r->{content};
+	$made{ $_->[0] } = $r->{json}{data}{id};
+}
+# What is noted of their first use is noted now.
+$t->http(GET => '/api/v1/members', token => $org->{$_}) foreach qw(token read_key full_key);
+$t->http(GET => '/api/v1/auth/session', session => $_) foreach $session, $other;
+ok(wait_until(sub { !$t->sql('SELECT count(*) FROM logsvc_internal.queue') }), 'events are stored');
+$t->node->backup('copy');
+
+my $node = PostgreSQL::Test::Cluster->new('standby');
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+$node->init_from_backup($t->node, 'copy', has_streaming => 1);
+$node->append_conf('postgresql.conf', "logsvc.port = $port\nlog_statement = none");
+$node->start;
+my $s = bless { node => $node, http_port => $port, database => 'postgres', clients => {} },
+  'LogsvcTest';
+$s->wait_ready;
+
+sub caught_up
+{
+	$t->node->wait_for_catchup($node, 'replay', $t->node->lsn('insert'));
+	return;
+}
+
+caught_up();
+
+# ---- what runs ----
+
+sub running
+{
+	return $s->sql("SELECT string_agg(DISTINCT substr(backend_type, 8), ' ') FROM pg_stat_activity "
+		. "WHERE backend_type LIKE 'logsvc %' AND backend_type <> 'logsvc probe'");
+}
+
+ok(wait_until(sub { running() eq 'evaluator executor gateway launcher prober' }), 'who runs on it')
+  or diag running();
+my $pids = "SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity WHERE backend_type"
+  . " IN ('logsvc gateway', 'logsvc executor', 'logsvc evaluator', 'logsvc launcher')";
+my $before = $s->sql($pids);
+my $r = $s->http(GET => '/readyz?role=standby');
+is($r->{status}, 200, 'it is a standby');
+is($r->{headers}{'x-logsvc-role'}, 'standby', '... and says so');
+is($s->http(GET => '/readyz?role=primary')->{status}, 503, 'it is no primary');
+$r = $t->http(GET => '/readyz?role=primary');
+is($r->{status}, 200, 'the primary is one');
+is($r->{headers}{'x-logsvc-role'}, undef, '... and says nothing of it');
+
+# ---- what reads is answered as by the primary, what writes is refused ----
+
+my $api = $t->http(GET => '/api/v1/openapi.json')->{json};
+# Bodies of what reads though it is no GET.
+my %reads = ('POST /api/v1/search' => { q => 'service=shop | stats count' },
+	'POST /api/v1/search/rows' => { q => '* | stats count', rows => [ { event => 'a' } ] },
+	'POST /api/v1/search/validate' => { q => 'level=error' },
+	'POST /api/v1/evaluations/run-adhoc' =>
+	  { rows => ['order 1'], criteria => 'Is all well?', preview => JSON::PP::true },
+	'POST /mcp' => { jsonrpc => '2.0', id => 1, method => 'tools/list' },
+	'POST /api/v1/dashboards/{id}/data' => {},
+	'POST /api/v1/shared/{token}/data' => {},
+	'POST /api/v1/pipelines/test' => { definition => { steps => [] }, events => [ { event => 'a' } ] },
+	'POST /api/v1/alert-rules/test' => {}, 'POST /api/v1/alert-rules/{id}/backtest' => {},
+	'POST /api/v1/invitations/preview' => { token => 'x' x 43 });
+my %query = ('/api/v1/search' => { q => 'service=shop' });
+my $writes = qr{^/(?:_|[^/]+/_|elasticsearch)|^/api/v1/search/export$};
+my ($n_read, $n_refused) = (0, 0);
+
+# Without what differs from one answer to the next.
+sub stable
+{
+	my $text = $_[0]{content};
+	$text =~ s/"(?:requestId|cursor|next_?cursor|took\w*|elapsed\w*|durationMs|updated_?at|generated_?at|latest|earliest|percent|now|from|to|cpu\w*)" ?: ?(?:"[^"]*"|[\d.]+)//gi;
+	$text =~ s/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\+00//g;
+	return "$_[0]{status} $text";
+}
+
+foreach my $path (sort keys %{ $api->{paths} })
+{
+	foreach my $method (map { uc } sort keys %{ $api->{paths}{$path} })
+	{
+		next if $method eq 'PARAMETERS' || $path =~ m{^/(metrics|healthz|readyz|ready|status|services/)}
+		  || $path =~ m{^/api/v1/(status|openapi.json|logs/tail|auth/oauth)} || $path =~ m{^/(api/v1)?$} || $path eq '/api/v1/usage';
+		my $to = $path;
+		$to =~ s/\{id\}/$made{ ($path =~ m{v1\/([^\/]+)})[0] } || 'none'/e;
+		$to =~ s/\{\w+\}/none/g;
+		my $reads = $reads{"$method $path"};
+		if (($method eq 'GET' && $path !~ $writes) || $reads)
+		{
+			foreach my $who ([ token => $org->{token} ], [ session => $session, organization => 'acme' ])
+			{
+				my @arguments = ($method => $to, @$who, undescribed => 1,
+					$reads ? (json => $reads) : $query{$path} ? (query => $query{$path}) : ());
+				my ($on_primary, $on_standby) = ($t->http(@arguments), $s->http(@arguments));
+				is(stable($on_standby), stable($on_primary), "$method $path by $who->[0]");
+				$n_read += $on_primary->{status} == 200;
+			}
+		}
+		else
+		{
+			$r = $s->http($method => $to, token => $org->{token}, json => {}, undescribed => 1);
+			is($r->{status}, 503, "$method $path is refused");
+			like($r->{content}, qr/READ_ONLY_STANDBY/, '... with the code');
+			is($r->{headers}{'x-logsvc-role'}, 'standby', '... and the role');
+			$n_refused++;
+		}
+	}
+}
+cmp_ok($n_read, '>', 50, "$n_read answers were read");
+cmp_ok($n_refused, '>', 100, "$n_refused routes were refused");
+$r = post($s, 'too early');
+is($r->{json}{code}, 'READ_ONLY_STANDBY', 'no events');
+$r = $s->http(POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
+	json => { rows => ['order 1'], criteria => 'Is all well?' });
+is("$r->{status} $r->{json}{code}", '503 READ_ONLY_STANDBY', 'no evaluation but a preview');
+$r = $s->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'order 3' });
+is(scalar @{ $r->{json}{data}{rows} }, 1, 'a search finds') or diag $r->{content};
+is($s->http(GET => '/api/v1/usage', token => $org->{token})->{status}, 200, 'the usage');
+is($s->http(GET => '/api/v1/status')->{status}, 200, 'the status');
+is($s->http(GET => '/status')->{status}, 200, '... as a page');
+like($s->http(GET => '/metrics')->{content}, qr/^logsvc_in_recovery 1$/m, 'figures');
+unlike($s->log_text, qr/read-only transaction|during recovery/, 'nothing there tried to write');
+is($s->sql("SELECT count(*) FROM pg_stat_activity WHERE backend_xid IS NOT NULL"), 0,
+	'nobody has a transaction id');
+
+# ---- new events and revocations ----
+
+post($t, 'order 4');
+ok(wait_until(sub {
+		my $found = $s->http(GET => '/api/v1/search', token => $org->{read_key},
+			query => { q => '"order 4"' });
+		return $found->{json} && @{ $found->{json}{data}{rows} } == 1;
+	}), 'a new event is found');
+is($s->http(GET => '/api/v1/search', token => $org->{full_key}, query => { q => '*' })->{status}, 200,
+	'a key');
+is($s->http(GET => '/api/v1/auth/session', session => $other)->{status}, 200, 'a session');
+my $list = $t->http(GET => '/api/v1/api-keys', token => $org->{token})->{json}{data};
+my ($full) = map { $_->{id} } grep { $_->{name} eq 'full' } @$list;
+is($t->http(DELETE => "/api/v1/api-keys/$full", token => $org->{token})->{status}, 204, 'revoked');
+is($t->http(POST => '/api/v1/auth/sign-out', session => $other)->{status}, 204, 'signed out');
+caught_up();
+is($s->http(GET => '/api/v1/search', token => $org->{full_key}, query => { q => '*' })->{status}, 401,
+	'what is revoked is refused as soon as that is replayed');
+is($s->http(GET => '/api/v1/auth/session', session => $other)->{status}, 401, '... a session, too');
+
+# ---- promotion under load ----
+
+$t->set('synchronous_standby_names', '*');
+my $file = $t->node->data_dir . '/accepted';
+my $sender = fork;
+if ($sender == 0)
+{
+	open my $out, '>', $file or die;
+	$out->autoflush(1);
+	for (my $n = 0; ; $n++)
+	{
+		my $answer = eval { post($t, "load number$n") } or next;
+		last if $answer->{status} != 202 && !kill 0, getppid;
+		print $out "$n\n" if $answer->{status} == 202;
+	}
+	POSIX::_exit(0);
+}
+ok(wait_until(sub { -s $file > 500 }), 'events are accepted');
+$t->node->stop('immediate');
+$t->{running} = 0;
+kill 'KILL', $sender;
+waitpid $sender, 0;
+open my $in, '<', $file or die;
+my @accepted = grep { /^\d+\n\z/ } <$in>;
+close $in;
+chomp @accepted;
+$node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
+$node->reload;
+$node->promote;
+my $promoted = time;
+ok(wait_until(sub { post($s, 'after the promotion')->{status} == 202 }), 'it takes events');
+my $taken = time - $promoted;
+note sprintf 'the first event was accepted %.2f s after the promotion', $taken;
+cmp_ok($taken, '<', 30, 'soon');
+ok(wait_until(sub { $s->http(GET => '/readyz?role=primary')->{status} == 200 }), 'it is the primary');
+is($s->http(GET => '/readyz')->{headers}{'x-logsvc-role'}, undef, '... and says no more that it is a standby');
+is($s->sql($pids), $before, 'the same processes answer');
+my $found = $s->sql("SELECT logsvc.act_as('acme') IS NULL AS nobody; SELECT string_agg(event, ' ') FROM "
+	. "logsvc.events('\"load\" earliest=-1h')");
+my %found = map { $_ => 1 } $found =~ /number(\d+)/g;
+cmp_ok(scalar @accepted, '>', 50, scalar(@accepted) . ' events were accepted before');
+is_deeply([ grep { !$found{$_} } @accepted ], [], 'none of them is lost');
+is($s->http(GET => '/api/v1/search', token => $org->{full_key}, query => { q => '*' })->{status}, 401,
+	'what was revoked stays so');
+$r = $s->http(POST => '/api/v1/saved-queries', token => $org->{token},
+	json => { name => 'later', q => '*' });
+is($r->{status}, 201, 'it takes what manages');
+is($s->http(DELETE => "/api/v1/tokens/$org->{token_id}", token => $org->{token})->{status}, 204,
+	'it revokes');
+is($s->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '*' })->{status}, 401,
+	'... at once');
+$node->stop;
+done_testing;
