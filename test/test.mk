@@ -2,9 +2,10 @@
 # of the tree under TMPDIR, against build/tmp_install: nothing is installed into
 # the system, and as root the tests run as TEST_USER (initdb refuses root).
 
-# T is a part of the name of a file, for test/t also of its room: T=matrix, T=ingest/, T=ingest/quotas.
+# T is a part of the name of a file or of its folder, or several: T=matrix, T=ingest/, T=ingest/quotas,
+# T="pgtap/ search/".
 T ?=
-matching = $(if $(T),$(foreach f,$(1),$(if $(findstring $(T),$(patsubst test/t/%,%,$(notdir $(f)) $(filter test/t/%,$(f)))),$(f))),$(1))
+matching = $(if $(T),$(foreach f,$(1),$(if $(strip $(foreach t,$(T),$(findstring $(t),$(patsubst test/t/%,%,$(patsubst test/sql/%,sql/%,$(f:test/pgtap/%=pgtap/%)))))),$(f))),$(1))
 
 TEST_UNIT = $(call matching,$(UNIT_TESTS))
 TEST_REGRESS = $(call matching,$(sort $(wildcard test/sql/*.sql)))
@@ -95,9 +96,9 @@ check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TES
 ## make test-build          compiles for PostgreSQL 15, 17 and 18, gcc and clang (root); SERVERS="18:sid"
 test-build:
 	@test/servers build
-## make test-matrix         make test for PostgreSQL 15, 17 and 18 (root); T=name SERVERS="18:sid"
+## make test-matrix         tests with PostgreSQL 15, 17 and 18, and a table (root); MATRIX=17 T="search/ pgtap/" ALL=1 COMPILERS="gcc clang" LIMIT=3600
 test-matrix:
-	@T='$(T)' test/servers test
+	@T='$(T)' MATRIX='$(MATRIX)' ALL='$(ALL)' LIMIT='$(LIMIT)' COMPILERS='$(COMPILERS)' test/servers test
 
 ## make test-packages       builds, installs, tries and purges Debian packages, then the steps of docker/Dockerfile (root); SERVER=17:trixie
 test-packages:

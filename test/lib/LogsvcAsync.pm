@@ -44,9 +44,10 @@ sub answered
 
 	my $bits = '';
 	vec($bits, fileno($request->{socket}), 1) = 1;
-	return 0 unless select($bits, undef, undef, $wait // 0);
+	# A signal, as of a child that ends, ends both calls early.
+	return 0 unless select($bits, undef, undef, $wait // 0) > 0;
 	my $n = sysread($request->{socket}, $request->{data}, 1 << 20, length $request->{data});
-	$request->{done} = 1 unless $n;
+	$request->{done} = 1 unless $n || !defined $n && $!{EINTR};
 	if ($request->{data} =~ /\A(.*?)\r\n\r\n/s)
 	{
 		my $head = length($1) + 4;

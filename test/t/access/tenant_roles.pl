@@ -129,7 +129,8 @@ is($t->sql('SET SESSION AUTHORIZATION owner; GRANT SELECT ON own.mine TO app; RE
 	. 'own.mine FROM app;'
 	. "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO app; SELECT 'done'"), 'done',
 		'who owns something has rights to give');
-$t->sql('CREATE ROLE maker CREATEROLE LOGIN; GRANT logsvc_tenant TO maker');
+$t->sql('CREATE ROLE maker CREATEROLE LOGIN; GRANT logsvc_tenant TO maker;'
+	. 'GRANT app TO maker WITH ADMIN OPTION');
 is($t->sql("SET SESSION AUTHORIZATION maker; ALTER ROLE app SET work_mem = '2MB'; SELECT 'done'"),
 	'done', 'who makes roles sets their settings');
 is($t->sql("SET SESSION AUTHORIZATION somebody; ALTER ROLE somebody SET work_mem = '1MB'; SELECT "
