@@ -1,4 +1,4 @@
--- schema f2034b8dbf5ff43c
+-- schema 518933572705a70f
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -174,11 +174,12 @@ CREATE TYPE logsvc_internal.scan AS (
 	sort_descending	boolean[],
 	distinct_by		text[],
 	keep_empty		boolean,
-	program			bytea
+	program			bytea,
+	after_keys		text[]
 );
 COMMENT ON TYPE logsvc_internal.scan IS
 'What part_scan returns of a part: rows that match the filter (NULL: all) in [from_time, to_time) '
-'and the conditions of a program (NULL: none) and come after an event; at most the newest (or oldest) so many, or the first ones when sorted, '
+'and the conditions of a program (NULL: none) and come after an event, when sorted one with these values; at most the newest (or oldest) so many, or the first ones when sorted, '
 'or the first of each combination of values; their fields, their event with what is shown of it';
 
 -- Many, with no secrets in them: not in logsvc_internal.idempotency.

@@ -3,8 +3,9 @@
  * cursor.c
  *	  Signed cursors: where the next page begins.
  *
- * A cursor has the resolved time range and the last event (or the number of
- * rows shown so far), so pages do not shift while events come in.  Its
+ * A cursor has the resolved time range, the number of rows so far, the last
+ * event and, of a sort, the values that it was sorted by, so pages do not shift
+ * while events come in.  Its
  * signature also covers the organization and the request: a cursor of another
  * tenant or another query is not valid.
  *
@@ -15,10 +16,11 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-#define VERSION 1
+#define VERSION 3
 #define SIGNATURE 16
-#define PAYLOAD (1 + 8 * 5 + 4 + 4)
-#define LENGTH (PAYLOAD + SIGNATURE)
+#define PAYLOAD (1 + 8 * 5 + 4 + 4 + 1) /* without keys */
+#define KEYS_MAX 1024                   /* bytes of keys, so that a cursor fits into an address */
+#define LENGTH_MAX (PAYLOAD + KEYS_MAX + SIGNATURE)
 #define LIFETIME (24 * INT64CONST(3600) * LS_USECS_PER_SEC)
 
 Datum
@@ -46,14 +48,15 @@ ls_server_key(void)
 }
 
 static void
-sign(ls_search *search, const char *payload, uint8 signature[SIGNATURE])
+sign(ls_search *search, const char *payload, size_t len, uint8 signature[SIGNATURE])
 {
 	ls_str key = ls_server_key();
 	uint8 digest[LS_SHA256_LENGTH];
 	ls_buf text;
 
 	ls_buf_init(&text, search->arena);
-	ls_buf_append(&text, payload, PAYLOAD);
+	ls_buf_u32(&text, (uint32) len);
+	ls_buf_append(&text, payload, len);
 	ls_buf_append(&text, &search->principal->organization, sizeof(pg_uuid_t));
 	ls_buf_char(&text, search->principal->test_key ? 't' : 'l');
 	ls_buf_append(&text, search->identity.data, search->identity.len);
@@ -62,14 +65,32 @@ sign(ls_search *search, const char *payload, uint8 signature[SIGNATURE])
 	memcpy(signature, digest, SIGNATURE);
 }
 
+/* Appends the keys: a byte for each that is missing, or a byte and its text. */
+static void
+append_keys(ls_buf *buf, char **keys, int n)
+{
+	ls_buf_char(buf, (char) n);
+	for (int i = 0; i < n; i++)
+	{
+		ls_buf_char(buf, keys[i] != NULL);
+		if (keys[i] != NULL)
+			ls_buf_lstr(buf, ls_str_of_cstring(keys[i]));
+	}
+}
+
 char *
-ls_cursor_make(ls_search *search, const ls_position *position)
+ls_cursor_make(ls_search *search, const ls_position *position, bool sorted, char **keys, int n_keys)
 {
 	ls_buf buf;
+	ls_buf key_bytes;
 	uint8 signature[SIGNATURE];
-	char *text = palloc(LENGTH * 2 + 1);
+	char *text;
 
 	ls_buf_init(&buf, search->arena);
+	ls_buf_init(&key_bytes, search->arena);
+	if (sorted)
+		append_keys(&key_bytes, keys, n_keys);
+	sorted = sorted && key_bytes.len <= KEYS_MAX;
 	ls_buf_char(&buf, VERSION);
 	ls_buf_u64(&buf, (uint64) ls_now());
 	ls_buf_u64(&buf, (uint64) search->from);
@@ -78,10 +99,16 @@ ls_cursor_make(ls_search *search, const ls_position *position)
 	ls_buf_u64(&buf, position->batch);
 	ls_buf_u32(&buf, position->place);
 	ls_buf_u32(&buf, position->offset);
-	if (buf.failed || buf.len != PAYLOAD)
-		elog(ERROR, "could not make a cursor");
-	sign(search, buf.data, signature);
+	ls_buf_char(&buf, sorted);
+	if (sorted)
+		ls_buf_append(&buf, key_bytes.data, key_bytes.len);
+	if (buf.failed || key_bytes.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	sign(search, buf.data, buf.len, signature);
 	ls_buf_append(&buf, signature, SIGNATURE);
+	if (buf.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	text = palloc(buf.len * 2 + 1);
 	ls_hex(buf.data, buf.len, text);
 	return text;
 }
@@ -109,19 +136,40 @@ decode(ls_str text, char *bytes, size_t len)
 	}
 }
 
+/* The keys of a sort, after the signature was found to be right. */
+static void
+read_keys(ls_search *search, ls_reader *reader)
+{
+	search->n_after = ls_read_u8(reader);
+	search->after = ls_new_array(search->arena, ls_str, search->n_after + 1);
+	if (search->after == NULL)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	for (int i = 0; i < search->n_after; i++)
+	{
+		search->after[i] = ls_str_make(NULL, 0);
+		if (ls_read_u8(reader) != 0)
+			search->after[i] = ls_arena_strdup(search->arena, ls_read_lstr(reader));
+	}
+	search->has_after = true;
+}
+
 void
 ls_cursor_read(ls_search *search, ls_position *position)
 {
-	char bytes[LENGTH];
+	char bytes[LENGTH_MAX];
+	size_t len = search->cursor.len / 2;
+	size_t payload = len - SIGNATURE;
 	uint8 signature[SIGNATURE];
 	ls_reader reader;
 	ls_time issued;
 
-	decode(search->cursor, bytes, LENGTH);
-	sign(search, bytes, signature);
-	if (bytes[0] != VERSION || !ls_equal_constant_time(signature, bytes + PAYLOAD, SIGNATURE))
+	if (len < PAYLOAD + SIGNATURE || len > LENGTH_MAX)
 		ls_raise(LS_ERROR_INVALID_CURSOR);
-	reader = ls_reader_make(bytes + 1, PAYLOAD - 1);
+	decode(search->cursor, bytes, len);
+	sign(search, bytes, payload, signature);
+	if (bytes[0] != VERSION || !ls_equal_constant_time(signature, bytes + payload, SIGNATURE))
+		ls_raise(LS_ERROR_INVALID_CURSOR);
+	reader = ls_reader_make(bytes + 1, payload - 1);
 	issued = (ls_time) ls_read_u64(&reader);
 	if (issued < ls_now() - LIFETIME)
 		ls_raise(LS_ERROR_INVALID_CURSOR);
@@ -132,6 +180,10 @@ ls_cursor_read(ls_search *search, ls_position *position)
 	position->batch = ls_read_u64(&reader);
 	position->place = ls_read_u32(&reader);
 	position->offset = ls_read_u32(&reader);
+	if (ls_read_u8(&reader) != 0)
+		read_keys(search, &reader);
+	if (reader.failed || reader.pos != reader.end)
+		ls_raise(LS_ERROR_INVALID_CURSOR);
 }
 
 /*

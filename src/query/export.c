@@ -258,6 +258,7 @@ prepare(export *e, ls_search *search)
 	search->ascending = state->ascending;
 	ls_search_prepare(search);
 	search->by_row = ls_plan_is_by_row(search->query);
+	search->by_count = !search->by_row;
 	if (state->ascending && !search->by_row)
 		ls_search_invalid("order", "the query makes a table, whose order stage sort decides");
 	search->limit_given = true;

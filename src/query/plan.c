@@ -25,8 +25,7 @@
 static void
 head(ls_planner *p, const ls_query_stage *stage)
 {
-	int64 count = stage->count < 0 ? LS_PLAN_HEAD_LIMIT : stage->count;
-
+	int64 count = ls_plan_rows_left(p, stage->count < 0 ? LS_PLAN_HEAD_LIMIT : stage->count);
 	const char *order = ls_plan_order(p);
 
 	ls_plan_wrap(p, "SELECT t.* FROM ",
@@ -63,22 +62,82 @@ dedup(ls_planner *p, const ls_query_stage *stage)
 											  ls_plan_integer(p, count), present.data));
 }
 
+/* Where the rows begin that come after those with this value. */
+static void
+append_after(StringInfo sql, const char *value, const char *before, bool descending)
+{
+	appendStringInfo(
+		sql, "(%s IS NULL AND %s IS NOT NULL OR %s %c %s OR %s IS NOT DISTINCT FROM %s AND ", value,
+		before, value, descending ? '<' : '>', before, value, before);
+}
+
+/* The rows that come after the last one of the page before, in the order of the sort. */
+static void
+leave_out_earlier(ls_planner *p, const ls_query_stage *stage)
+{
+	const ls_position *position = p->position;
+	int time = ls_plan_parameter(
+		p, TIMESTAMPTZOID, TimestampTzGetDatum(ls_timestamptz_of_time(position->time)), false);
+	StringInfoData sql;
+	int open = 0;
+
+	initStringInfo(&sql);
+	for (uint32 i = 0; i < stage->keys.n; i++)
+	{
+		bool descending = stage->keys.items[i]->descending;
+		const char *value = p->sort_keys[i];
+		ls_str key = p->search->after[i];
+		int last;
+
+		if (value == NULL)
+		{
+			append_after(&sql, "t.ts", psprintf("$%d", time), descending);
+			open++;
+			continue;
+		}
+		last = ls_plan_parameter(
+			p, TEXTOID, key.data == NULL ? (Datum) 0 : PointerGetDatum(ls_text_of_str(key)),
+			key.data == NULL);
+		append_after(&sql, psprintf("logsvc_internal.sort_number(%s)", value),
+					 psprintf("logsvc_internal.sort_number($%d)", last), descending);
+		append_after(&sql, psprintf("logsvc_internal.sort_text(%s) COLLATE \"C\"", value),
+					 psprintf("logsvc_internal.sort_text($%d) COLLATE \"C\"", last), descending);
+		open += 2;
+	}
+	appendStringInfo(&sql, "(t.ts, t.batch, t.place) %c ($%d, $%d, $%d)",
+					 p->search->ascending ? '>' : '<', time,
+					 ls_plan_integer(p, (int64) position->batch),
+					 ls_plan_parameter(p, INT4OID, Int32GetDatum((int32) position->place), false));
+	while (open-- > 0)
+		appendStringInfoChar(&sql, ')');
+	ls_plan_wrap(p, "SELECT t.* FROM ", psprintf(" WHERE %s", sql.data));
+}
+
 static void
 sort(ls_planner *p, const ls_query_stage *stage)
 {
-	int64 count = stage->count < 0 ? LS_PLAN_SORT_LIMIT : stage->count;
+	int64 count = ls_plan_rows_left(p, stage->count < 0 ? LS_PLAN_SORT_LIMIT : stage->count);
+	bool paged = p->page == LS_PAGE_BY_SORT;
 	StringInfoData order;
 
 	initStringInfo(&order);
 	for (uint32 i = 0; i < stage->keys.n; i++)
 	{
 		const ls_query_key *key = stage->keys.items[i];
+		const char *value = NULL;
 
 		if (ls_plan_is_timestamp(p, key->field))
 			appendStringInfo(&order, "t.ts%s, ", key->descending ? " DESC" : "");
 		else
-			ls_plan_append_key(&order, ls_plan_reference(p, key->field), key->descending);
+		{
+			value = ls_plan_reference(p, key->field);
+			ls_plan_append_key(&order, value, key->descending);
+		}
+		if (paged)
+			p->sort_keys[p->n_sort_keys++] = value;
 	}
+	if (paged && p->position->set && !p->sorted_in_parts)
+		leave_out_earlier(p, stage);
 	appendStringInfoString(&order, p->order.data);
 	ls_plan_wrap(p,
 				 psprintf("SELECT t.*, pg_catalog.row_number() OVER (ORDER BY %s) AS o%d FROM ",
@@ -355,9 +414,6 @@ add_stages(ls_planner *p)
 		p->stage = (int) i + 1;
 		p->span = stage->span;
 		ls_plan_cut(p);
-		if (!p->search->by_row &&
-			(stage->kind != LS_QUERY_FIELDS || p->plan->table || ls_plan_names_template_id(stage)))
-			p->plan->keyset = false;
 		if (!scanned && !first)
 			ls_plan_scan(p, stage);
 		/* So the next page can begin after the rows that were looked at. */
@@ -514,21 +570,26 @@ append_event(ls_planner *p, const char *rows)
 						 values.data);
 }
 
+/* The keys of the sort, for the cursor; a time is in the position. */
 static void
-set_page(ls_planner *p, const ls_position *position)
+append_keys(ls_planner *p)
+{
+	for (int i = 0; i < p->plan->n_keys; i++)
+		appendStringInfo(&p->plan->sql, ", %s",
+						 p->sort_keys[i] != NULL ? p->sort_keys[i] : LS_SQL_MISSING);
+}
+
+static void
+set_page(ls_planner *p)
 {
 	ls_plan *plan = p->plan;
 	ls_search *s = p->search;
-	int64 offset = position->set && !plan->keyset ? position->offset : 0;
 	StringInfoData rows;
 
-	if (position->set && plan->keyset)
-	{
-		ls_scan_describe(&p->scan, LS_SCAN_AFTER_TIME,
-						 TimestampTzGetDatum(ls_timestamptz_of_time(position->time)));
-		ls_scan_describe(&p->scan, LS_SCAN_AFTER_BATCH, Int64GetDatum((int64) position->batch));
-		ls_scan_describe(&p->scan, LS_SCAN_AFTER_PLACE, Int32GetDatum((int32) position->place));
-	}
+	if (p->page == LS_PAGE_BY_PLACE && p->position->set)
+		ls_plan_begin_after(p);
+	plan->sorted = p->page == LS_PAGE_BY_SORT && !plan->table;
+	plan->n_keys = plan->sorted ? p->n_sort_keys : 0;
 	/* One row for each time and series can be more than a page of events. */
 	if (plan->series && !s->limit_given)
 		s->limit = LS_SEARCH_MAX_LIMIT;
@@ -541,8 +602,8 @@ set_page(ls_planner *p, const ls_position *position)
 	appendStringInfo(&rows, " FROM (%s) t", p->sql.data);
 	if (!s->unordered)
 		appendStringInfo(&rows, " ORDER BY %s", p->order.data);
-	if (offset > 0)
-		appendStringInfo(&rows, " OFFSET $%d", ls_plan_integer(p, offset));
+	if (p->offset > 0)
+		appendStringInfo(&rows, " OFFSET $%d", ls_plan_integer(p, p->offset));
 	if (s->limit > 0)
 	{
 		plan->limit = ls_plan_integer(p, (int64) s->limit + 1);
@@ -563,6 +624,7 @@ set_page(ls_planner *p, const ls_position *position)
 	{
 		appendStringInfoString(&plan->sql, "SELECT t.ts, t.batch, t.place, ");
 		append_event(p, "t");
+		append_keys(p);
 		appendStringInfoString(&plan->sql, rows.data);
 		return;
 	}
@@ -581,6 +643,7 @@ set_page(ls_planner *p, const ls_position *position)
 		" $%d) r) SELECT t.ts, t.batch, t.place, ",
 		p->show, p->hide);
 	append_event(p, "e");
+	append_keys(p);
 	appendStringInfoString(&plan->sql,
 						   " FROM t JOIN e ON e.part = t.part AND e.queued = t.queued AND"
 						   " e.\"row\" = t.\"row\" ORDER BY t.o");
@@ -594,6 +657,8 @@ ls_plan_begin(ls_search *search, ls_filter *matching)
 
 	p->search = search;
 	p->matching = matching;
+	p->scan_from = search->from;
+	p->scan_to = search->to;
 	p->plan = palloc0(sizeof(ls_plan));
 	p->plan->days = (search->to - search->from) / LS_USECS_PER_DAY + 1;
 	initStringInfo(&p->plan->sql);
@@ -678,6 +743,42 @@ members_of(const ls_planner *p)
 	return p->extracted != NULL ? members | 1u << LS_QUERY_NOT_BUILTIN : members;
 }
 
+/* How the page is told from those before. */
+static void
+begin_page(ls_planner *p, const ls_position *position)
+{
+	const ls_search *search = p->search;
+
+	p->position = position;
+	p->page = ls_plan_page_kind(search);
+	/* Without its keys, the last row of a sort leads nowhere. */
+	if (p->page == LS_PAGE_BY_SORT && position->set && !search->has_after)
+		p->page = LS_PAGE_BY_COUNT;
+	if (!position->set)
+		return;
+	for (uint32 i = 0; i < search->query->stages.n && search->has_after; i++)
+	{
+		const ls_query_stage *stage = search->query->stages.items[i];
+
+		if (stage->kind == LS_QUERY_SORT && stage->keys.n != (uint32) search->n_after)
+			ls_raise(LS_ERROR_INVALID_CURSOR);
+	}
+	if (p->page == LS_PAGE_BY_COUNT)
+		p->offset = position->offset;
+	else
+		p->done = position->offset;
+	if (p->page != LS_PAGE_BY_PLACE)
+		return;
+	/* Parts and blocks that have only earlier rows are not read again. */
+	if (search->ascending)
+		p->scan_from = Max(p->scan_from, position->time);
+	else
+		p->scan_to = Min(p->scan_to, position->time + 1);
+	ls_plan_set(p, p->from, TimestampTzGetDatum(ls_timestamptz_of_time(p->scan_from)));
+	ls_plan_set(p, p->to, TimestampTzGetDatum(ls_timestamptz_of_time(p->scan_to)));
+	p->plan->days = (p->scan_to - p->scan_from) / LS_USECS_PER_DAY + 1;
+}
+
 ls_plan *
 ls_search_plan(ls_search *search, const ls_position *position)
 {
@@ -687,8 +788,7 @@ ls_search_plan(ls_search *search, const ls_position *position)
 	ls_plan *plan = p->plan;
 
 	p->first_stage = first_stage;
-	p->offset = position->set ? position->offset : 0;
-	plan->keyset = true;
+	begin_page(p, position);
 	plan->empty = search->n_indexes == 0 || search->from >= search->to;
 	begin_scan(p);
 	p->next_column = 1;
@@ -696,7 +796,7 @@ ls_search_plan(ls_search *search, const ls_position *position)
 	p->hide = ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
 
 	add_stages(p);
-	set_page(p, position);
+	set_page(p);
 	if (plan->sql.len > LS_PLAN_MAX_LENGTH)
 		ls_plan_check_length(p, (Size) plan->sql.len);
 

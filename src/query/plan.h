@@ -66,6 +66,14 @@ typedef struct ls_binding
 
 typedef struct ls_plan_program ls_plan_program;
 
+/* How a page goes on after the one before. */
+typedef enum ls_page_kind
+{
+	LS_PAGE_BY_COUNT, /* after so many rows */
+	LS_PAGE_BY_PLACE, /* after the last event; the scan begins there */
+	LS_PAGE_BY_SORT   /* after the last row of a sort */
+} ls_page_kind;
+
 typedef struct ls_planner
 {
 	ls_search *search;
@@ -106,7 +114,15 @@ typedef struct ls_planner
 	ls_plan_program *program;           /* of group_parts; NULL: none */
 	ls_str key_names[LS_PLAN_MAX_KEYS]; /* with a program: its names of the keys */
 	bool late;                          /* events are made at the end, for the remaining rows */
-	uint32 offset;                      /* of the page, if pages count rows */
+	ls_page_kind page;
+	const ls_position *position; /* where the page begins */
+	uint32 offset;               /* by count: rows to leave out; else 0 */
+	uint32 done;                 /* not by count: rows that earlier pages had; else 0 */
+	ls_time scan_from;           /* the times that the page can have rows of */
+	ls_time scan_to;
+	bool sorted_in_parts;                      /* part_scan has applied the sort and the position */
+	const char *sort_keys[LS_PLAN_MAX_FIELDS]; /* columns with the keys of the sort */
+	int n_sort_keys;
 } ls_planner;
 
 /* ---- plan.c ---- */
@@ -273,6 +289,12 @@ extern bool ls_plan_names_template_id(const ls_query_stage *stage);
 /* Of a query that is by row: do stages leave out rows that are scanned? */
 extern bool ls_plan_drops_rows(const ls_planner *p);
 
+/* How the pages of a query of events go on. */
+extern ls_page_kind ls_plan_page_kind(const ls_search *search);
+
+/* A number of rows that a stage lets through, without those of earlier pages. */
+extern int64 ls_plan_rows_left(const ls_planner *p, int64 count);
+
 /* How many of the first rows the stages from `stage` on can need; 0: all. */
 extern int ls_plan_rows_wanted(const ls_planner *p, uint32 stage);
 
@@ -284,6 +306,9 @@ extern void ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered);
 
 /* The order in which the scan returns rows, as terms of ORDER BY, or its reverse. */
 extern const char *ls_plan_scan_order(const ls_planner *p, bool reversed);
+
+/* Makes part_scan begin after the last event of the page before. */
+extern void ls_plan_begin_after(ls_planner *p);
 
 /* Begins the statement with part_scan; `first` is the stage that comes next. */
 extern void ls_plan_scan(ls_planner *p, const ls_query_stage *first);

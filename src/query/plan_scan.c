@@ -13,6 +13,7 @@
 #include "utils/timestamp.h"
 
 #include "src/part/event_id.h"
+#include "src/query/value.h"
 #include "src/store/store.h"
 
 /* ---- what a stage does ---- */
@@ -108,6 +109,39 @@ ls_plan_is_by_row(const ls_query *query)
 	return true;
 }
 
+ls_page_kind
+ls_plan_page_kind(const ls_search *search)
+{
+	const ls_query_stages *stages = &search->query->stages;
+	ls_page_kind kind = LS_PAGE_BY_PLACE;
+	bool counted = false; /* a stage lets only so many rows through */
+
+	if (search->by_count)
+		return LS_PAGE_BY_COUNT;
+	for (uint32 i = 0; i < stages->n && !search->places; i++)
+	{
+		const ls_query_stage *stage = stages->items[i];
+
+		if (ls_plan_names_template_id(stage))
+			return LS_PAGE_BY_COUNT;
+		if (keeps_rows(stage) || (stage->kind == LS_QUERY_WHERE && !counted))
+			continue;
+		/* What was counted can be counted on only while each row is one of the answer. */
+		if (stage->kind == LS_QUERY_SORT && !counted && stage->keys.n <= LS_PLAN_MAX_FIELDS)
+			kind = LS_PAGE_BY_SORT;
+		else if (stage->kind != LS_QUERY_HEAD)
+			return LS_PAGE_BY_COUNT;
+		counted = true;
+	}
+	return kind;
+}
+
+int64
+ls_plan_rows_left(const ls_planner *p, int64 count)
+{
+	return Max(count - (int64) p->done, 0);
+}
+
 bool
 ls_plan_drops_rows(const ls_planner *p)
 {
@@ -130,6 +164,7 @@ ls_plan_rows_wanted(const ls_planner *p, uint32 stage)
 {
 	const ls_query *query = p->search->query;
 	int64 wanted = p->search->limit > 0 ? (int64) p->offset + p->search->limit + 1 : 0;
+	int64 count;
 
 	for (; stage < query->stages.n; stage++)
 	{
@@ -139,7 +174,12 @@ ls_plan_rows_wanted(const ls_planner *p, uint32 stage)
 			continue;
 		if (next->kind != LS_QUERY_HEAD)
 			return 0;
-		wanted = Max(1, next->count < 0 ? LS_PLAN_HEAD_LIMIT : next->count);
+		count = ls_plan_rows_left(p, next->count < 0 ? LS_PLAN_HEAD_LIMIT : next->count);
+		/* By count, later stages may leave out rows. */
+		if (p->page == LS_PAGE_BY_COUNT || wanted == 0)
+			wanted = Max(1, count);
+		else
+			wanted = Max(1, Min(wanted, count));
 		break;
 	}
 	return wanted > MOST_WANTED ? 0 : (int) wanted;
@@ -208,6 +248,42 @@ all_named(const ls_field_set *set)
 	return set->n > 0;
 }
 
+/* The scan begins after the last event of the page before. */
+void
+ls_plan_begin_after(ls_planner *p)
+{
+	const ls_position *position = p->position;
+
+	ls_scan_describe(&p->scan, LS_SCAN_AFTER_TIME,
+					 TimestampTzGetDatum(ls_timestamptz_of_time(position->time)));
+	ls_scan_describe(&p->scan, LS_SCAN_AFTER_BATCH, Int64GetDatum((int64) position->batch));
+	ls_scan_describe(&p->scan, LS_SCAN_AFTER_PLACE, Int32GetDatum((int32) position->place));
+}
+
+/* ... after that row in the order of the sort. */
+static void
+begin_after_keys(ls_planner *p)
+{
+	const ls_search *search = p->search;
+	Datum keys[LS_PLAN_MAX_FIELDS];
+	bool missing[LS_PLAN_MAX_FIELDS];
+	int dims[1] = {search->n_after};
+	int bounds[1] = {1};
+
+	for (int i = 0; i < search->n_after; i++)
+	{
+		ls_str key = search->after[i];
+
+		missing[i] = key.data == NULL || ls_str_eq(key, LS_STR("null"));
+		if (!missing[i])
+			keys[i] = PointerGetDatum(ls_text_of_str(ls_value_plain(key, search->arena)));
+	}
+	ls_plan_begin_after(p);
+	ls_scan_describe(&p->scan, LS_SCAN_AFTER_KEYS,
+					 PointerGetDatum(construct_md_array(keys, missing, 1, dims, bounds, TEXTOID, -1,
+														false, TYPALIGN_INT)));
+}
+
 /*
  * If the first stage selects rows by values, part_scan already applies it to its part:
  * a row that it leaves out could not be in the result.
@@ -225,7 +301,8 @@ choose_in_parts(ls_planner *p, const ls_query_stage *stage)
 	{
 		most = ls_plan_rows_wanted(p, p->first_stage + 1);
 		most = most == 0 ? MOST_WANTED : most;
-		most = (int) Min(most, stage->count < 0 ? LS_PLAN_SORT_LIMIT : stage->count);
+		most = (int) Min(
+			most, ls_plan_rows_left(p, stage->count < 0 ? LS_PLAN_SORT_LIMIT : stage->count));
 		for (uint32 i = 0; i < stage->keys.n; i++)
 		{
 			flags[i] = BoolGetDatum(stage->keys.items[i]->descending);
@@ -238,6 +315,9 @@ choose_in_parts(ls_planner *p, const ls_query_stage *stage)
 		ls_scan_describe(
 			&p->scan, LS_SCAN_SORT_DESCENDING,
 			PointerGetDatum(construct_array(flags, fields.n, BOOLOID, 1, true, TYPALIGN_CHAR)));
+		p->sorted_in_parts = true;
+		if (p->page == LS_PAGE_BY_SORT && p->position->set)
+			begin_after_keys(p);
 	}
 	if (stage->kind == LS_QUERY_DEDUP && (stage->count < 0 || stage->count == 1) &&
 		stage->fields.n <= LS_PLAN_MAX_FIELDS)
@@ -276,8 +356,8 @@ void
 ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 {
 	ls_search *s = p->search;
-	int first_day = ls_plan_parameter(p, DATEOID, ls_store_day(s->from), false);
-	int last_day = ls_plan_parameter(p, DATEOID, ls_store_day(s->to), false);
+	int first_day = ls_plan_parameter(p, DATEOID, ls_store_day(p->scan_from), false);
+	int last_day = ls_plan_parameter(p, DATEOID, ls_store_day(p->scan_to), false);
 	int mask = ls_plan_parameter(p, INT4OID,
 								 Int32GetDatum((int32) ls_filter_level_mask(p->matching)), false);
 	const char *in_part = "";

@@ -236,6 +236,8 @@ ls_plan_materialize(ls_planner *p)
 	keep_columns(&list, p->extracted);
 	for (int i = 0; plan->table && i < plan->n_columns; i++)
 		keep_columns(&list, plan->columns[i].sql);
+	for (int i = 0; i < p->n_sort_keys; i++)
+		keep_columns(&list, p->sort_keys[i]);
 	keep_columns(&list, p->order.data);
 	p->plan->cuts++;
 	appendStringInfo(&p->with, "%sx%d AS MATERIALIZED (%s)", p->plan->cuts > 1 ? ", " : "",

@@ -72,7 +72,9 @@ typedef struct ls_search
 	bool limit_given;
 	bool ascending;
 	bool unordered; /* rows in any order, if there is no limit and no stage except fields */
-	bool by_row;    /* pages begin after the last event: each stage takes rows one by one */
+	bool
+		by_row; /* each stage takes rows one by one, and a piece may have fewer rows than its limit */
+	bool by_count;  /* the next page begins after a number of rows, not after a row */
 	bool places;    /* only where the scanned rows are, without their stages and events */
 	bool has_range; /* from and to are set already */
 	bool exact;     /* raise an error if the meaning depends on which fields events have */
@@ -81,7 +83,10 @@ typedef struct ls_search
 	bool fields;
 	uint64 sample;   /* see ls_scan_session; 0: all events */
 	ls_buf identity; /* identifies the request: a cursor is valid only for the same one */
-	ls_time now;     /* that relative times count from; 0: ls_search_range sets it */
+	ls_str *after;   /* of a page of a sort: JSON of the keys of the last row; data NULL: missing */
+	int n_after;
+	bool has_after;
+	ls_time now; /* that relative times count from; 0: ls_search_range sets it */
 
 	/* Rows to search instead of the stored events; NULL: the events (given_rows.c). */
 	const ls_given_part *given;
@@ -250,7 +255,6 @@ typedef struct ls_plan
 {
 	bool table;  /* rows of columns, not events */
 	bool series; /* a table by time */
-	bool keyset; /* a page begins after the last event, not after a number of rows */
 	bool empty;  /* no index matches: nothing to run */
 	bool hash;   /* use hash joins: the server cannot estimate the rows */
 	bool placed; /* a table whose rows have ts, batch and place before their columns */
@@ -260,6 +264,8 @@ typedef struct ls_plan
 	int64 days;  /* number of days in its range */
 	int newest;  /* part_scan need not return more than the first `newest` rows; 0: all */
 	int limit;   /* number of the parameter with the limit of rows; 0: none */
+	bool sorted; /* pages begin after the last row of a sort, whose keys follow the event */
+	int n_keys;  /* ... so many */
 	StringInfoData sql;
 	int n_params;
 	Oid types[LS_PLAN_MAX_PARAMS];
@@ -279,15 +285,15 @@ typedef struct ls_plan
 typedef struct ls_position
 {
 	bool set;
-	uint32 offset; /* not keyset */
-	ls_time time;  /* keyset: time and id of the last event before the page */
+	uint32 offset; /* number of rows before the page */
+	ls_time time;  /* of the last of them, with its id */
 	uint64 batch;
 	uint32 place;
 } ls_position;
 
 /*
- * Makes the statement.  Its columns are ts, batch, place and event; for a table, the
- * columns of the table as JSON texts.  It returns up to limit + 1 rows.
+ * Makes the statement.  Its columns are ts, batch, place, event and plan->n_keys keys of the sort; for a
+ * table, the columns of the table as JSON texts.  It returns up to limit + 1 rows.
  */
 extern ls_plan *ls_search_plan(ls_search *search, const ls_position *position);
 
@@ -321,11 +327,18 @@ extern void ls_overview_append(StringInfo out, const ls_overview *overview);
 
 /* ---- cursor.c; in SPI ---- */
 
-/* Reads the time range and the position from search->cursor.  Raises INVALID_CURSOR. */
+/*
+ * Reads the time range, the position and the keys of a sort (search->after) from search->cursor.
+ * Raises INVALID_CURSOR.
+ */
 extern void ls_cursor_read(ls_search *search, ls_position *position);
 
-/* The signed cursor of a position, palloc'd. */
-extern char *ls_cursor_make(ls_search *search, const ls_position *position);
+/*
+ * The signed cursor of a position, palloc'd; `keys` are those of its row (NULL: missing), `sorted`
+ * whether there are any.  If they are too long for a cursor, the next page counts rows.
+ */
+extern char *ls_cursor_make(ls_search *search, const ls_position *position, bool sorted,
+							char **keys, int n_keys);
 
 /* The secret of this server, read with the owner's rights.  In SPI. */
 extern ls_str ls_server_key(void);

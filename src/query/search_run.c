@@ -97,7 +97,7 @@ take_row(TupleTableSlot *slot, DestReceiver *self)
 	ls_position position = {0};
 	bool placed = !r->plan->table || r->plan->placed;
 	int first = placed ? 3 : 0;
-	int n = r->plan->table ? r->plan->n_columns : 1;
+	int n = r->plan->table ? r->plan->n_columns : 1 + r->plan->n_keys;
 	bool more;
 
 	slot_getallattrs(slot);
@@ -232,6 +232,7 @@ typedef struct answer
 	int n;
 	bool more;
 	ls_position last;
+	char **keys;   /* of the last row of a page of a sort */
 	bool *numbers; /* of each column: only numbers so far */
 	bool *strings;
 } answer;
@@ -285,6 +286,12 @@ answer_row(void *context, const ls_position *position, char **texts)
 	else
 		appendStringInfoString(a->out, texts[0]);
 	a->last = *position;
+	if (a->n == a->search->limit && a->plan->n_keys > 0)
+	{
+		a->keys = palloc(sizeof(char *) * (Size) a->plan->n_keys);
+		for (int i = 0; i < a->plan->n_keys; i++)
+			a->keys[i] = texts[1 + i] == NULL ? NULL : pstrdup(texts[1 + i]);
+	}
 	if (a->out->len > LS_SEARCH_MAX_ANSWER)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 	return true;
@@ -324,7 +331,9 @@ append_page(answer *a, const ls_position *position)
 	if (a->more && !a->plan->table && a->search->given == NULL)
 	{
 		next.offset = (position->set ? position->offset : 0) + (uint32) a->n;
-		appendStringInfo(a->out, "\"%s\"", ls_cursor_make(a->search, &next));
+		appendStringInfo(
+			a->out, "\"%s\"",
+			ls_cursor_make(a->search, &next, a->plan->sorted, a->keys, a->plan->n_keys));
 	}
 	else
 		appendStringInfoString(a->out, "null");

@@ -18,7 +18,9 @@
 
 #include <math.h>
 
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
@@ -236,12 +238,59 @@ ls_select_note_time(ls_time time)
 
 /* ---- a row by what it is sorted by ---- */
 
+/* The number that the text looks like, if it does. */
+static void
+set_number(ls_sort_key *key, ls_str text)
+{
+	ls_num number;
+
+	if (!ls_num_parse(text, &number) || !isfinite(number.d))
+		return;
+	key->has_number = true;
+	key->is_integer = number.is_int;
+	key->integer = number.is_int ? number.i : 0;
+	key->number = number.d;
+}
+
+ls_sort_key *
+ls_select_keys_after(ls_scan *scan, const ls_row_selector *p, NullableDatum values)
+{
+	ls_sort_key *keys = ls_new_array(scan->arena, ls_sort_key, p->n_sort);
+	Datum *texts;
+	bool *missing;
+	int n = 0;
+
+	if (keys == NULL)
+		ls_scan_fail(scan);
+	if (!values.isnull)
+		deconstruct_array(DatumGetArrayTypeP(values.value), TEXTOID, -1, false, TYPALIGN_INT,
+						  &texts, &missing, &n);
+	if (n != p->n_sort)
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				errmsg("a scan that is sorted by %d fields begins after %d values", p->n_sort, n));
+	for (int i = 0; i < n; i++)
+	{
+		keys[i] = (ls_sort_key){.text = LS_STR("")};
+		if (p->sort[i].source == LS_SOURCE_TIMESTAMP)
+		{
+			keys[i].has_number = keys[i].is_integer = true;
+			keys[i].integer = p->after.time;
+		}
+		else if (!missing[i])
+		{
+			keys[i].has_text = true;
+			keys[i].text = ls_str_of_text(DatumGetTextPP(texts[i]));
+			set_number(&keys[i], keys[i].text);
+		}
+	}
+	return keys;
+}
+
 static void
 sort_key(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_time time,
 		 ls_buf *scratch, ls_sort_key *key)
 {
 	ls_scan_value value;
-	ls_num number;
 	size_t begin = scratch->len;
 
 	memset(key, 0, sizeof(*key));
@@ -261,14 +310,8 @@ sort_key(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_time 
 		key->integer = value.integer;
 		key->number = (double) value.integer;
 	}
-	else if ((value.kind == LS_KIND_STRING || value.kind == LS_KIND_NUMBER) &&
-			 ls_num_parse(value.text, &number) && isfinite(number.d))
-	{
-		key->has_number = true;
-		key->is_integer = number.is_int;
-		key->integer = number.is_int ? number.i : 0;
-		key->number = number.d;
-	}
+	else if (value.kind == LS_KIND_STRING || value.kind == LS_KIND_NUMBER)
+		set_number(key, value.text);
 	if (value.kind == LS_KIND_STRING)
 		ls_buf_str(scratch, value.text);
 	else

@@ -66,6 +66,14 @@ typedef struct ls_row_selector
 	uint32 capacity;
 } ls_row_selector;
 
+/*
+ * The sort keys of the row that selected rows come after, of a text[] with their values (NULL:
+ * missing); the values of times are those of selector->after.  Raises INVALID_PARAMETER_VALUE unless there are as
+ * many as sort fields.
+ */
+extern ls_sort_key *ls_select_keys_after(ls_scan *scan, const ls_row_selector *selector,
+										 NullableDatum values);
+
 /* Selects rows from all blocks of the part. */
 extern void ls_select_rows(ls_scan *scan, ls_row_selector *selector);
 

@@ -190,6 +190,8 @@ read_selector(ls_scan *scan, const NullableDatum *wanted, ls_row_selector *p)
 	p->sort_descending = flag_list(wanted[LS_SCAN_SORT_DESCENDING], scan->arena, p->n_sort);
 	p->distinct = ls_scan_field_list(wanted[LS_SCAN_DISTINCT_BY], scan->arena, &p->n_distinct);
 	p->keep_empty = is_set(wanted[LS_SCAN_KEEP_EMPTY]);
+	if (p->has_after && p->n_sort > 0)
+		p->after.keys = ls_select_keys_after(scan, p, wanted[LS_SCAN_AFTER_KEYS]);
 	if (p->n_distinct > 0 && (p->n_sort > 0 || p->most > 0))
 		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				errmsg("distinct_by cannot be combined with sort or most"));

@@ -111,6 +111,7 @@ typedef enum ls_scan_attribute
 	LS_SCAN_DISTINCT_BY, /* text[]: return the first row of each combination of their values */
 	LS_SCAN_KEEP_EMPTY,  /* and all rows that lack one of them */
 	LS_SCAN_PROGRAM,     /* bytea, of src/engine: only rows that meet its conditions; NULL: none */
+	LS_SCAN_AFTER_KEYS, /* text[], with sort: only rows after one with these values and that place */
 	LS_SCAN_ATTRIBUTES
 } ls_scan_attribute;
 
