@@ -1,5 +1,6 @@
 # pages.pl: a later page reads as few parts and rows as the first one, also of a search whose stages
 # leave out or sort rows; and pages are right while events come in, merge and expire between them.
+# Takes long.
 use strict;
 use warnings;
 
