@@ -22,7 +22,9 @@ sub load
 			SELECT jsonb_agg(jsonb_build_object('event', 'request ' || n, 'level', CASE n % 4 WHEN 0 THEN 'error' ELSE 'info' END,
 				'timestamp', $yesterday + n * interval '1 s',
 				'attributes', jsonb_build_object('n', n, 'even', n % 2,
-					'mixed', CASE n % 4 WHEN 0 THEN to_jsonb(n % 7) WHEN 1 THEN to_jsonb('a\\"' || n % 5) WHEN 2 THEN 'null' ELSE to_jsonb(n % 3 = 0) END)
+					'mixed', CASE n % 4 WHEN 0 THEN to_jsonb(n % 7)
+					WHEN 1 THEN to_jsonb('a\\"' || n % 5) WHEN 2 THEN 'null'
+					ELSE to_jsonb(n % 3 = 0) END)
 					|| '$more')) AS events
 			FROM generate_series($from, $to) n GROUP BY n / 900) e});
 	wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 })
@@ -30,7 +32,8 @@ sub load
 	return;
 }
 
-# All pages: [rows' n, parts and rows that were read, kind of cursor] each.  `between` is called after each.
+# All pages: their rows' n, the parts and rows that they read, their cursors.  `between` is called
+# after each but the last.
 sub pages
 {
 	my ($q, $limit, $between) = @_;
@@ -43,8 +46,9 @@ sub pages
 		die $r->{content} if $r->{status} != 200;
 		$cursor = $r->{json}{page}{nextCursor};
 		my $stats = $r->{json}{meta}{stats};
-		push @pages, { n => [ map { $_->{attributes}{n} } @{ $r->{json}{data}{rows} } ], cursor => $cursor,
-			parts => $stats->{partsScanned}, rows => $stats->{rowsScanned}, bytes => $stats->{bytesScanned} };
+		push @pages, {
+			n => [ map { $_->{attributes}{n} } @{ $r->{json}{data}{rows} } ], cursor => $cursor,
+			parts => $stats->{partsScanned}, rows => $stats->{rowsScanned} };
 		$between->(scalar @pages) if $between && defined $cursor;
 	} while (defined $cursor && @pages < 1000);
 	return @pages;
