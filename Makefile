@@ -129,7 +129,7 @@ HTTP_PORT ?= 8080
 PG_PORT ?= 54320
 sudo := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: deps quickstart stop deb screenshots lint bench help
+.PHONY: deps quickstart stop doctor deb screenshots lint bench help
 
 ## make help                prints these lines
 help:
@@ -151,6 +151,10 @@ quickstart: deps
 ## make stop                stops the cluster of the last make quickstart; DATA=folder: of that folder
 stop:
 	@PG_CONFIG='$(PG_CONFIG)' DATA='$(GIVEN_DATA)' docker/stop.sh
+
+## make doctor            checks a server and says what to change: DB="dbname=logs host=..." (by default that of make quickstart)
+doctor:
+	@PG_CONFIG='$(PG_CONFIG)' PG_PORT='$(PG_PORT)' DB='$(DB)' docker/doctor.sh
 
 ## make deb                 builds Debian packages for the servers whose postgresql-server-dev is installed, into ..
 deb:

@@ -91,6 +91,12 @@ extern const ls_provider *ls_provider_current(void);
 extern ls_model_place ls_provider_place(const ls_provider *provider, ls_arena *arena);
 
 /*
+ * Checks the settings of this provider and reads its keys, without a call.  NULL, or what is wrong
+ * (no value of a setting); *hint says what to change.
+ */
+extern const char *ls_provider_check(ls_arena *arena, const char **hint);
+
+/*
  * Continues the work of the built-in evaluator for some 15 ms (60 at most).  True: there is more
  * to do.
  */

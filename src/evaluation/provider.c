@@ -257,3 +257,20 @@ ls_provider_settings(const char *provider, const ls_model_place *place, ls_arena
 	settings->region = place->region;
 	return read_keys(provider, arena, settings, problem);
 }
+
+const char *
+ls_provider_check(ls_arena *arena, const char **hint)
+{
+	const ls_provider *provider = ls_provider_current();
+	ls_protocol_settings settings;
+	ls_provider_problem problem;
+	ls_model_place place;
+
+	if (provider->builtin)
+		return NULL;
+	place = ls_provider_place(provider, arena);
+	if (ls_provider_settings(provider->name, &place, arena, &settings, &problem))
+		return NULL;
+	*hint = problem.hint;
+	return problem.what;
+}

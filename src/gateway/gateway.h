@@ -156,6 +156,17 @@ extern bool ls_gateway_check_tls(const char *certificate, const char *key, char 
 								 size_t error_size);
 
 /*
+ * When the first certificate of a PEM file expires (seconds since 1970); -1: it cannot be read.
+ */
+extern int64_t ls_gateway_certificate_end(const char *certificate);
+
+/*
+ * Could the web console be served from the files of a folder?  False: `error` (error_size bytes)
+ * says what is wrong with them.
+ */
+extern bool ls_gateway_check_console(const char *directory, char *error, size_t error_size);
+
+/*
  * Serves the web console from the files of a folder (console_files.h), as they are now; NULL: no
  * console.  False: `error` (error_size bytes) says what is wrong with them, and there is no
  * console.  It may be called at any time, but not inside a hook.

@@ -183,6 +183,20 @@ ls_console_close(ls_gateway *gateway)
 }
 
 bool
+ls_gateway_check_console(const char *directory, char *error, size_t error_size)
+{
+	ls_arena *arena = ls_arena_create(NULL, LS_CONSOLE_LIMIT);
+	bool usable = false;
+
+	if (arena == NULL)
+		snprintf(error, error_size, "out of memory");
+	else
+		usable = load(arena, directory, error, error_size) != NULL;
+	ls_arena_destroy(arena);
+	return usable;
+}
+
+bool
 ls_gateway_set_console(ls_gateway *gateway, const char *directory, char *error, size_t error_size)
 {
 	ls_console_state *state = gateway->console;

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include "src/gateway/gateway_internal.h"
@@ -199,6 +200,26 @@ ls_tls_server_create(const char *certificate, const char *key, char *error, size
 	ERR_clear_error();
 	ls_tls_server_destroy(server);
 	return NULL;
+}
+
+int64_t
+ls_gateway_certificate_end(const char *certificate)
+{
+	BIO *file = BIO_new_file(certificate, "r");
+	X509 *first = file != NULL ? PEM_read_bio_X509(file, NULL, no_passphrase, NULL) : NULL;
+	ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+	int64_t end = -1;
+	int days;
+	int seconds;
+
+	if (first != NULL && epoch != NULL &&
+		ASN1_TIME_diff(&days, &seconds, epoch, X509_get0_notAfter(first)) == 1)
+		end = (int64_t) days * 86400 + seconds;
+	ASN1_TIME_free(epoch);
+	X509_free(first);
+	BIO_free(file);
+	ERR_clear_error();
+	return end;
 }
 
 void

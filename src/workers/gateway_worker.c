@@ -722,22 +722,26 @@ stop_engine(int code, Datum arg)
 	state->engine = NULL;
 }
 
+const char *
+ls_console_folder(char installed[MAXPGPATH])
+{
+	if (!ls_serve_console)
+		return NULL;
+	if (ls_is_set(ls_console_directory))
+		return ls_console_directory;
+	get_share_path(my_exec_path, installed);
+	strlcat(installed, "/logsvc/console", MAXPGPATH);
+	return installed;
+}
+
 /* Reads the files of the console again, since a reload or a start may have brought others. */
 static void
 serve_console(gateway_state *state)
 {
 	char installed[MAXPGPATH];
-	const char *directory = NULL;
+	const char *directory = ls_console_folder(installed);
 	char error[512];
 
-	if (ls_serve_console && ls_is_set(ls_console_directory))
-		directory = ls_console_directory;
-	else if (ls_serve_console)
-	{
-		get_share_path(my_exec_path, installed);
-		strlcat(installed, "/logsvc/console", sizeof(installed));
-		directory = installed;
-	}
 	if (!ls_gateway_set_console(state->engine, directory, error, sizeof(error)))
 		ereport(WARNING, errmsg("logsvc gateway serves no console: %s", error),
 				errhint("Install it with make install, say where it is with "

@@ -143,8 +143,8 @@ start_worker(const char *name, const char *type, const char *function, Datum arg
 	return RegisterDynamicBackgroundWorker(&worker, handle);
 }
 
-static int
-workers_needed(void)
+int
+ls_workers_needed(void)
 {
 	return 6 + ls_acceptors + ls_executors + ls_evaluators + ls_writers + ls_compactors +
 		   ls_alert_workers + ls_exporters + ls_health_workers;
@@ -165,11 +165,11 @@ say_slots_missing(void)
 					  "need %d slots; "
 					  "max_worker_processes is %d.",
 					  ls_acceptors, ls_executors, ls_evaluators, ls_writers, ls_compactors,
-					  ls_alert_workers, ls_exporters, ls_health_workers, workers_needed(),
+					  ls_alert_workers, ls_exporters, ls_health_workers, ls_workers_needed(),
 					  max_worker_processes),
 			errhint("Set max_worker_processes to at least %d more than what other extensions and "
 					"parallel queries use, and restart the server.",
-					workers_needed()));
+					ls_workers_needed()));
 }
 
 /* Says what keeps the service from running, when that has changed. */

@@ -61,6 +61,14 @@ extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
 /* How many workers of a kind the settings ask for; on a standby only those that write nothing. */
 extern int ls_workers_wanted(ls_worker_kind kind);
 
+/* Background worker slots of the server that all of them need, with the launcher's. */
+extern int ls_workers_needed(void);
+
+/* ---- gateway_worker.c ---- */
+
+/* The folder with the files of the console, in `installed` or as it is set; NULL: it is off. */
+extern const char *ls_console_folder(char installed[MAXPGPATH]);
+
 /* ---- guard.c ---- */
 
 extern void ls_guard_register(void);

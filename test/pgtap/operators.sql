@@ -1,5 +1,5 @@
 -- What is for operators is refused to everybody else, whatever they hold.
-SELECT plan(45);
+SELECT plan(46);
 
 CREATE ROLE operators_app;
 GRANT logsvc_tenant TO operators_app;
@@ -69,6 +69,7 @@ INSERT INTO calls VALUES ('logsvc.mail_link(''00000000-0000-0000-0000-0000000000
 	'LS301 no such mail that has not been sent');
 INSERT INTO calls VALUES ('logsvc.cancel_maintenance(''mnt_00000000000000000000000000'')',
 	'LS301 no such maintenance, or it is over');
+INSERT INTO calls VALUES ('logsvc.doctor()');
 INSERT INTO calls VALUES ('logsvc.setup(''first'', ''owner@acme.org'')',
 	'LS401 there is an organization already, and setup makes the first one; logsvc.create_organization makes others');
 INSERT INTO calls VALUES ('logsvc.retry_mail(''00000000-0000-0000-0000-000000000000'')',

@@ -187,7 +187,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.announce_maintenance, logsvc.cancel_maintenance,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
 	logsvc.delete_logs, logsvc.delete_member,
-	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters,
+	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters, logsvc.doctor,
 	logsvc.end_sessions, logsvc.evaluate,
 	logsvc.get_billing, logsvc.get_dead_letter, logsvc.get_deletion, logsvc.get_index,
 	logsvc.get_ip_allowlist, logsvc.get_member,

@@ -150,6 +150,7 @@ set_member_role	OA F members:write,members:read,logs:read,dashboards:read,pipeli
 set_password	operator
 set_plan	person
 setup	operator
+doctor	operator
 share_dashboard	OAM F dashboards:write
 test_alert_rule	OAM F alerts:write,logs:read
 test_alert_rule_channels	OAM F alerts:write

@@ -1,0 +1,17 @@
+#!/bin/bash
+# make doctor: the rows of logsvc.doctor(), as lines; status 1 if one is an error.
+#
+# Environment: DB, what psql calls a connection string, for operators; empty: the cluster of make
+# quickstart, on PG_PORT.  PG_CONFIG.
+set -euo pipefail
+
+superuser=$(id -un)
+[ "$(id -u)" -ne 0 ] || superuser=postgres
+db=${DB:-host=127.0.0.1 port=$PG_PORT user=$superuser dbname=logsvc}
+lines=$("$("$PG_CONFIG" --bindir)/psql" -X -q -At -v ON_ERROR_STOP=1 -d "$db" <<'SQL'
+SELECT format('%-8s%-18s%s', d.state, d."check", d.found || CASE d.change WHEN '' THEN '' ELSE E'\n' || repeat(' ', 26) || '-> ' || d.change END)
+FROM logsvc.doctor() d ORDER BY array_position('{error,warning,ok}'::text[], d.state), d."check"
+SQL
+)
+printf '%s\n' "$lines"
+! grep -q '^error ' <<< "$lines"

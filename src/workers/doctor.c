@@ -1,0 +1,179 @@
+/*-------------------------------------------------------------------------
+ *
+ * doctor.c
+ *	  What logsvc.doctor() cannot ask in SQL: files, file systems, the library.
+ *
+ * Values of settings that only superusers see, as names of files, are in no
+ * answer: operators who are not superusers read them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+#include "src/evaluation/evaluation.h"
+#include "src/gateway/gateway.h"
+#include "src/server/compat.h"
+#include "src/server/server.h"
+
+#define FACTS_MEMORY ((size_t) 1 << 20)
+
+PG_FUNCTION_INFO_V1(logsvc_server_facts);
+PG_FUNCTION_INFO_V1(logsvc_disk_space);
+
+/* A setting that names a file. */
+typedef struct file_setting
+{
+	const char *name;
+	char **value;
+	mode_t exposed; /* bits of its mode that must not be set */
+} file_setting;
+
+static const file_setting file_settings[] = {
+	{"logsvc.tls_certificate", &ls_tls_certificate, 0},
+	{"logsvc.tls_key", &ls_tls_key, 007},
+	{"logsvc.model_key_file", &ls_model_key_file, 077},
+	{"logsvc.ca_file", &ls_ca_file, 0},
+	{"logsvc.smtp_password_file", &ls_smtp_password_file, 077},
+	{"logsvc.metrics_token_file", &ls_metrics_token_file, 077},
+	{"logsvc.breached_passwords_file", &ls_breached_passwords_file, 0},
+	{"logsvc.oauth_google_client_secret_file", &ls_oauth_google_secret_file, 077},
+	{"logsvc.oauth_github_client_secret_file", &ls_oauth_github_secret_file, 077},
+};
+
+static void
+add_fact(ReturnSetInfo *rows, const char *name, const char *value)
+{
+	Datum values[2] = {CStringGetTextDatum(name)};
+	bool nulls[2] = {false, value == NULL};
+
+	if (value != NULL)
+		values[1] = CStringGetTextDatum(value);
+	tuplestore_putvalues(rows->setResult, rows->setDesc, values, nulls);
+}
+
+/* What is wrong with a file; NULL: nothing. */
+static const char *
+file_problem(const char *path, mode_t exposed)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	const char *problem = NULL;
+	struct stat info;
+
+	if (fd < 0)
+		return errno == ENOENT ? "does not exist" : "cannot be opened by the server";
+	if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+		problem = "is not a regular file";
+	else if ((info.st_mode & exposed) != 0)
+		problem = "can be read by others";
+	else if (info.st_size == 0)
+		problem = "is empty";
+	close(fd);
+	return problem;
+}
+
+static void
+add_files(ReturnSetInfo *rows)
+{
+	for (size_t i = 0; i < lengthof(file_settings); i++)
+	{
+		const file_setting *s = &file_settings[i];
+
+		if (ls_is_set(*s->value))
+			add_fact(rows, psprintf("file %s", s->name), file_problem(*s->value, s->exposed));
+	}
+}
+
+static void
+add_tls(ReturnSetInfo *rows)
+{
+	char error[512];
+	int64 end = -1;
+
+	if (!ls_is_set(ls_tls_certificate) && !ls_is_set(ls_tls_key))
+		return;
+	add_fact(rows, "tls",
+			 ls_gateway_check_tls(ls_tls_certificate, ls_tls_key, error, sizeof(error)) ? NULL
+																						: error);
+	if (ls_is_set(ls_tls_certificate))
+		end = ls_gateway_certificate_end(ls_tls_certificate);
+	if (end >= 0)
+		add_fact(rows, "tls_end", psprintf(INT64_FORMAT, end));
+}
+
+static void
+add_console(ReturnSetInfo *rows)
+{
+	char installed[MAXPGPATH];
+	char error[512];
+	const char *folder = ls_console_folder(installed);
+
+	/* Its text may name the folder. */
+	if (folder != NULL)
+		add_fact(rows, "console",
+				 ls_gateway_check_console(folder, error, sizeof(error)) ? NULL
+				 : strstr(error, folder) != NULL ? "the folder of its files cannot be opened"
+												 : error);
+}
+
+static void
+add_provider(ReturnSetInfo *rows)
+{
+	ls_arena *arena = ls_context_arena(CurrentMemoryContext, FACTS_MEMORY);
+	const ls_provider *provider = ls_provider_current();
+	ls_model_place place = ls_provider_place(provider, arena);
+	const char *hint = NULL;
+
+	add_fact(rows, "provider", ls_provider_check(arena, &hint));
+	add_fact(rows, "provider_hint", hint);
+	add_fact(rows, "provider_region", ls_cstring_of_str(place.known));
+	ls_arena_destroy(arena);
+}
+
+/* server_facts() returns rows (name, value); value NULL: nothing is wrong. */
+Datum
+logsvc_server_facts(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rows = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	add_fact(rows, "library", LOGSVC_VERSION);
+	add_fact(rows, "preloaded", ls_shmem_ready() ? "true" : "false");
+	add_fact(rows, "workers_needed", psprintf("%d", ls_workers_needed()));
+	add_files(rows);
+	add_tls(rows);
+	add_console(rows);
+	add_provider(rows);
+	return (Datum) 0;
+}
+
+/*
+ * disk_space(path) returns (free, size) in bytes of the file system that a path is on: what the
+ * server's user may still use.  NULL: it cannot be asked.
+ */
+Datum
+logsvc_disk_space(PG_FUNCTION_ARGS)
+{
+	char *path = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	bool nulls[2] = {false, false};
+	struct statvfs info;
+	TupleDesc desc;
+	Datum values[2];
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (statvfs(path, &info) != 0)
+		PG_RETURN_NULL();
+	values[0] = Int64GetDatum((int64) info.f_bavail * (int64) info.f_frsize);
+	values[1] = Int64GetDatum((int64) info.f_blocks * (int64) info.f_frsize);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
