@@ -26,16 +26,70 @@ export function guardLeaving(guard)
 // Parameters that open something over the page: an entry of the history of its own, so that Back closes it. Closed otherwise it
 // leaves that entry behind, spent, which the next page takes and Back passes over.
 const over = ['event', 'alert', 'entry', 'letter', 'service', 'rotate'];
-const spent = () => window.history.state === 'spent';
+// Dialogs have such an entry, too, without a change of the address: the last of `dialogs` is the uppermost.
+const dialogs = [];
+let lastDialog = 0;
+const spent = () => window.history.state === 'spent' || (/^dialog/.test(window.history.state) && !dialogs.length);
 let wasSpent = spent();
+let leaving = false;
 
-window.addEventListener('popstate', () => {
-	const pass = wasSpent;
+const mayLeave = async () => {
+	for (const guard of [...guards])
+		if (await guard() === false)
+			return false;
+	return true;
+};
+
+window.addEventListener('popstate', async () => {
+	const { path, search, hash } = address.value;
+	// A link into the page, such as the one to the content, is no Back.
+	const within = window.location.hash !== hash;
+	const pass = wasSpent && !within;
+	const dialog = dialogs.at(-1);
 	wasSpent = spent();
+	if (pass) {
+		// Later: a browser may ignore what it is asked for before it has noted where it is. There may be nothing before it, too.
+		setTimeout(() => window.history.back(), 20);
+		setTimeout(() => { address.value = read(); }, 500);
+		return;
+	}
+	if (guards.size && !leaving && !dialog && window.location.pathname !== path) {
+		window.history.pushState(null, '', path + search + hash);
+		wasSpent = false;
+		if (await mayLeave()) {
+			leaving = true;
+			window.history.back();
+		}
+		return;
+	}
+	leaving = false;
 	address.value = read();
-	if (pass)
-		window.history.back();
+	if (!within)
+		dialog?.back();
 });
+
+/** For a dialog that has opened: Back calls close() and stays on the page. Answers the function to call when it is gone. */
+export function overPage(close)
+{
+	const state = `dialog ${++lastDialog}`;
+	const enter = () => {
+		window.history[spent() ? 'replaceState' : 'pushState'](state, '');
+		wasSpent = false;
+	};
+	const own = { back: () => {
+		close();
+		// One that cannot be closed now stays, and needs an entry again.
+		setTimeout(() => dialogs.includes(own) && window.history.state !== state && enter(), 100);
+	} };
+	enter();
+	dialogs.push(own);
+	return () => {
+		dialogs.splice(dialogs.indexOf(own), 1);
+		if (window.history.state === state)
+			window.history.replaceState('spent', '');
+		wasSpent = spent();
+	};
+}
 window.addEventListener('hashchange', () => { address.value = read(); });
 window.addEventListener('beforeunload', (event) => {
 	if (guards.size)
@@ -48,11 +102,8 @@ export async function navigate(target, { replace = false, closes = false } = {})
 	const url = new URL(target, window.location.href);
 	if (url.origin !== window.location.origin)
 		throw new Error(`navigate: ${target} is not of this origin`);
-	if (url.pathname !== address.value.path) {
-		for (const guard of [...guards])
-			if (await guard() === false)
-				return false;
-	}
+	if (url.pathname !== address.value.path && !await mayLeave())
+		return false;
 	const state = closes ? 'spent' : replace ? window.history.state : null;
 	window.history[replace || spent() ? 'replaceState' : 'pushState'](state, '', url.pathname + url.search + url.hash);
 	wasSpent = spent();

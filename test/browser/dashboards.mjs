@@ -109,7 +109,7 @@ await test(async (browser) => {
 	await becomes(() => conflict.getByRole('region', { name: 'Yours' }).innerText(), /Added: by service/, 'what is mine');
 	await becomes(() => conflict.getByRole('region', { name: 'Theirs' }).innerText(), /Removed: note/, 'what is theirs');
 	await look(ann, 'dashboard, conflict');
-	await button(ann, 'Go on editing').click();
+	await button(ann, 'Back to the editor').click();
 	await stays(async () => (await call('saved')).panels.some((one) => one.title === 'by service'), false, 'nothing was overwritten');
 	await ann.getByRole('group', { name: 'by service' }).waitFor();
 	await button(ann, 'Save').click();
@@ -127,8 +127,15 @@ await test(async (browser) => {
 	await ann.getByRole('dialog', { name: 'Go to' }).waitFor();
 	await ann.keyboard.type('your account');
 	await ann.keyboard.press('Enter');
-	await ann.getByRole('dialog', { name: 'Discard your changes?' }).waitFor();
+	await ann.getByRole('dialog', { name: 'Leave without saving?' }).waitFor();
 	await ann.keyboard.press('Escape');
+	await ann.getByRole('dialog').waitFor({ state: 'hidden' });
+	await ann.getByRole('heading', { level: 1, name: /renamed/ }).waitFor();
+	await ann.goBack();
+	await ann.getByRole('dialog', { name: 'Leave without saving?' }).waitFor();
+	await ann.keyboard.press('Escape');
+	await ann.getByRole('dialog').waitFor({ state: 'hidden' });
+	ok(true, 'Back asks, too');
 	await ann.getByRole('heading', { level: 1, name: /renamed/ }).waitFor();
 	await button(ann, 'Cancel').click();
 	await button(ann, 'Discard').click();

@@ -2,9 +2,9 @@
  * dashboard.js: a dashboard: seen, or edited (?edit=1, and ?panel= for one panel). What is changed is on this page only
  * until it is saved.
  */
-import { html, useEffect, useRef, useState } from '../view.js';
+import { html, useEffect, useState } from '../view.js';
 import { api } from '../api.js';
-import { guardLeaving, navigate, query, setQuery } from '../router.js';
+import { navigate, query, setQuery } from '../router.js';
 import { can, orgPath, session } from '../session.js';
 import { Button, IconButton } from '../ui/button.js';
 import { confirm } from '../ui/confirm.js';
@@ -12,14 +12,16 @@ import { openDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Menu } from '../ui/menu.js';
+import { saveChanges } from '../ui/save-conflict.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { RelativeTime } from '../ui/time.js';
 import { toast, toastError } from '../ui/toast.js';
+import { useDraft } from '../ui/use-draft.js';
 import { useLoad } from '../ui/use-load.js';
 import { TimeRange } from '../search/time-range.js';
 import { useKeys } from '../shell/keys.js';
 import { deleteDashboard, exportDashboard } from './actions.js';
-import { ConflictDialog } from './conflict-dialog.js';
+import { changes } from './changes.js';
 import { pathOf, ShareDialog } from './dialogs.js';
 import { Grid } from './grid.js';
 import { below, freeId, settle } from './layout.js';
@@ -42,31 +44,24 @@ function Loaded({ found, set })
 	const write = can('dashboards:write');
 	const editing = write && params.get('edit') === '1';
 	const tv = params.get('tv') === '1';
-	const [draft, setDraft] = useState(null);
+	const draft = useDraft(pick(found));
 	const [saving, setSaving] = useState(false);
 	const [error, setError] = useState(null);
 	const [tables, setTables] = useState([]);
 	const [ownAnswers, setOwnAnswers] = useState({});
-	const base = useRef(found);
-	const shown = (editing && draft) || found;
-	const dirty = editing && draft !== null && JSON.stringify(pick(draft)) !== JSON.stringify(pick(base.current));
+	const shown = editing ? { ...found, ...draft.value } : found;
+	const dirty = editing && draft.dirty;
 	const range = params.get('earliest') ? { earliest: params.get('earliest'), latest: params.get('latest') ?? 'now' } : shown.timeRange ?? { earliest: '-24h', latest: 'now' };
 	const values = valuesOf(shown.variables, params);
 	const chosen = changedValues(found.variables, valuesOf(found.variables, params));
 	const where = `/api/v1/dashboards/${encodeURIComponent(found.id)}`;
 
 	useEffect(() => {
-		if (editing && draft === null) {
-			base.current = found;
-			setDraft(found);
-		} else if (!editing && draft !== null) {
-			setDraft(null);
+		if (!editing) {
+			draft.settle(pick(found));
 			setOwnAnswers({});
 		}
 	}, [editing]);
-	const unsaved = useRef(false);
-	unsaved.current = dirty;
-	useEffect(() => (dirty ? guardLeaving(async () => !unsaved.current || Boolean(await discard())) : undefined), [dirty]);
 	useEffect(() => {
 		document.title = `${found.name} · logsvc`;
 	}, [found.name]);
@@ -85,62 +80,45 @@ function Loaded({ found, set })
 	};
 
 	const leaveEditing = () => setQuery({ edit: null, panel: null });
-	async function save(version = base.current.version)
+	async function take(next)
+	{
+		set(next);
+		draft.settle(pick(next));
+		await leaveEditing();
+	}
+	async function save()
 	{
 		if (saving)
 			return;
 		setSaving(true);
 		setError(null);
 		try {
-			const next = placed((await api.patch(where, pick(draft), { headers: { 'If-Match': `"${version}"` } })).data);
-			base.current = next;
-			setDraft(null);
-			set(next);
-			toast('Saved');
-			await leaveEditing();
+			const done = await saveChanges({ path: where, what: 'dashboard', base: draft.base, value: draft.value, version: found.version, pick: (one) => pick(placed(one)), changes, copy: true });
+			if (done?.copy) {
+				const mine = Object.fromEntries(Object.entries(draft.value).filter(([, one]) => one !== null));
+				const copy = (await api.post('/api/v1/dashboards', { ...mine, name: `${mine.name} (copy)`.slice(0, 200) })).data;
+				draft.settle(draft.base);
+				await leaveEditing();
+				await navigate(pathOf(copy));
+			} else if (done) {
+				await take(placed(done.saved ?? done.theirs));
+				if (done.saved)
+					toast('Saved');
+			}
 		} catch (caught) {
-			if (caught.code === 'VERSION_CONFLICT')
-				await settleConflict().catch(setError);
-			else
-				setError(caught);
+			setError(caught);
 		}
 		setSaving(false);
-	}
-	async function settleConflict()
-	{
-		const theirs = placed((await api.get(where)).data);
-		const answer = await openDialog((close) => html`<${ConflictDialog} base=${base.current} mine=${draft} theirs=${theirs} close=${close} />`);
-		if (answer === 'theirs') {
-			base.current = theirs;
-			setDraft(null);
-			set(theirs);
-			await leaveEditing();
-		} else if (answer === 'copy') {
-			const copy = (await api.post('/api/v1/dashboards', { ...Object.fromEntries(Object.entries(pick(draft)).filter(([, one]) => one !== null)), name: `${draft.name} (copy)`.slice(0, 200) })).data;
-			base.current = draft;
-			setDraft(null);
-			set(theirs);
-			await leaveEditing();
-			unsaved.current = false;
-			navigate(pathOf(copy));
-		} else if (answer === 'mine') {
-			const next = placed((await api.patch(where, pick(draft), { headers: { 'If-Match': `"${theirs.version}"` } })).data);
-			base.current = next;
-			setDraft(null);
-			set(next);
-			toast('Saved, in the place of theirs');
-			await leaveEditing();
-		}
 	}
 	async function cancel()
 	{
 		if (dirty && !await discard())
 			return;
-		setDraft(null);
+		draft.settle(draft.base);
 		leaveEditing();
 	}
-	const setPanels = (panels) => setDraft((now) => ({ ...now, panels }));
-	const setPanel = (panel) => setDraft((now) => ({ ...now, panels: now.panels.map((one) => (one.id === panel.id ? panel : one)) }));
+	const setPanels = (panels) => draft.set({ panels });
+	const setPanel = (panel) => draft.set((now) => ({ panels: now.panels.map((one) => (one.id === panel.id ? panel : one)) }));
 	function add()
 	{
 		const id = freeId(shown.panels);
@@ -155,13 +133,13 @@ function Loaded({ found, set })
 	{
 		const before = shown.panels;
 		setPanels(settle(before.filter((one) => one.id !== panel.id)));
-		toast(`${panel.title || 'Panel'} removed`, { undo: () => setDraft((now) => (now ? { ...now, panels: settle([...now.panels, panel], panel.id) } : now)) });
+		toast(`${panel.title || 'Panel'} removed`, { undo: () => draft.set((now) => ({ panels: settle([...now.panels, panel], panel.id) })) });
 	}
 	async function settings()
 	{
-		const next = await openDialog((close) => html`<${SettingsDialog} dashboard=${draft} close=${close} />`);
+		const next = await openDialog((close) => html`<${SettingsDialog} dashboard=${shown} close=${close} />`);
 		if (next)
-			setDraft((now) => ({ ...now, ...next }));
+			draft.set(next);
 	}
 	async function share()
 	{
@@ -201,7 +179,7 @@ function Loaded({ found, set })
 		...(tv ? [{ keys: 'Escape', run: fromTv }] : []),
 	]);
 
-	const panel = editing && draft ? draft.panels.find((one) => one.id === params.get('panel')) : null;
+	const panel = editing ? shown.panels.find((one) => one.id === params.get('panel')) : null;
 	const setRange = (next) => setQuery(next.earliest === found.timeRange?.earliest && (next.latest ?? 'now') === (found.timeRange?.latest ?? 'now') ? { earliest: null, latest: null } : next);
 	const zoom = (from, to) => setQuery({ earliest: new Date(from).toISOString(), latest: new Date(to).toISOString() }, { replace: false });
 	const render = (one) => ({
@@ -229,7 +207,7 @@ function Loaded({ found, set })
 					setOwnAnswers((now) => ({ ...now, [panel.id]: { answer, query: ran } }));
 				setQuery({ panel: null });
 			}} />` : html`${!tv && html`<${VariablesBar} variables=${shown.variables} values=${values} found=${data.data?.variables} onValues=${chooseValues} />`}
-		${shown.panels.length ? html`<${Grid} panels=${shown.panels} editing=${editing && draft !== null} onChange=${setPanels} render=${render} selected=${params.get('panel')} />`
+		${shown.panels.length ? html`<${Grid} panels=${shown.panels} editing=${editing} onChange=${setPanels} render=${render} selected=${params.get('panel')} />`
 			: html`<${EmptyState} icon="grid" title="No panels yet" action=${write && html`<${Button} kind="primary" icon="plus" onClick=${editing ? add : () => setQuery({ edit: '1' })}>${editing ? 'Add panel' : 'Edit'}<//>`}>
 				<p>A panel shows what one search finds.</p><//>`}`}
 	</div>`;

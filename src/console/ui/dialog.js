@@ -1,14 +1,15 @@
 /*
  * dialog.js: dialogs over the page. The browser's own <dialog> keeps the focus inside, makes the rest inert and gives
- * the focus back; Escape closes.
+ * the focus back; Escape and Back close.
  */
 import { html, useEffect, useId, useRef } from '../view.js';
+import { overPage } from '../router.js';
 import { IconButton } from './button.js';
 
 export { openDialog } from './dialog-host.js';
 
 /**
- * A dialog with a title. onClose: Escape, the cross, or a press beside it; without it the dialog stays until the page
+ * A dialog with a title. onClose: Escape, Back, the cross, or a press beside it; without it the dialog stays until the page
  * takes it away. footer: its buttons; size: small, medium or large. The first element with autofocus gets the focus.
  */
 export function Dialog({ title, onClose, footer, size = 'medium', children, closeBeside = true })
@@ -16,12 +17,16 @@ export function Dialog({ title, onClose, footer, size = 'medium', children, clos
 	const ref = useRef(null);
 	const id = useId();
 	const pressedBeside = useRef(false);
+	const close = useRef(onClose);
+	close.current = onClose;
 	useEffect(() => {
 		const dialog = ref.current;
 		const before = document.activeElement;
 		dialog.showModal();
 		dialog.querySelector('[data-autofocus]')?.focus();
+		const gone = overPage(() => close.current?.());
 		return () => {
+			gone();
 			dialog.close();
 			before?.focus?.();
 		};
