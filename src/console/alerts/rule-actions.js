@@ -12,11 +12,11 @@ import { ErrorNotice } from '../ui/error-notice.js';
 import { toast } from '../ui/toast.js';
 import { FailingRow } from './rule-tests.js';
 
-/** The failing tests of a RULE_TESTS_FAILING, each with its row. */
-export function FailingTests({ error, rule })
+/** The failing tests of a RULE_TESTS_FAILING, each with its row. done: what the rule was not. */
+export function FailingTests({ error, rule, done = 'enabled' })
 {
 	const failed = error.details.filter((one) => /^tests\[/.test(one.path ?? ''));
-	return html`<${ErrorNotice} error=${{ ...error, message: error.message, details: [], code: error.code, requestId: error.requestId }} title="The rule's tests fail: it was not enabled">
+	return html`<${ErrorNotice} error=${{ ...error, message: error.message, details: [], code: error.code, requestId: error.requestId }} title=${`The rule's tests fail: it was not ${done}`}>
 		${failed.map((one) => html`<div key=${one.path} class="stack-s"><p class="break">${one.message}</p>
 			<${FailingRow} row=${one.row} rows=${rule.tests?.[Number(/\d+/.exec(one.path)[0])]?.rows} /></div>`)}<//>`;
 }

@@ -1,7 +1,7 @@
 /*
  * rule.js: the editor of an alert rule: query, preview, condition, channels, tests.
  */
-import { html, useEffect, useRef, useState } from '../view.js';
+import { html, useEffect, useState } from '../view.js';
 import { allRows, api } from '../api.js';
 import { address, navigate, query, setQuery } from '../router.js';
 import { can, orgPath } from '../session.js';
@@ -13,13 +13,13 @@ import { Field, Select, TextArea } from '../ui/field.js';
 import { Menu } from '../ui/menu.js';
 import { usePlanLimit } from '../ui/plan-limit.js';
 import { QueryField } from '../ui/query-field.js';
-import { saveChanges } from '../ui/save-conflict.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { Tabs } from '../ui/tabs.js';
 import { RelativeTime } from '../ui/time.js';
 import { toast } from '../ui/toast.js';
 import { useDraft } from '../ui/use-draft.js';
 import { useLoad } from '../ui/use-load.js';
+import { useSave } from '../ui/use-save.js';
 import { ChannelTest, Channels, showSecrets } from './channels.js';
 import { ConditionSentence } from './condition.js';
 import { Deliveries } from './deliveries.js';
@@ -83,15 +83,8 @@ function Editor({ stored, start, onChange })
 	const draft = useDraft(start);
 	const { value } = draft;
 	const [rule, setRule] = useState(stored);
-	const [error, setError] = useState(null);
-	const [busy, setBusy] = useState('');
+	const { set, save: store, busy, setBusy, error, setError } = useSave({ what: 'rule', path: '/api/v1/alert-rules', screen: '/alert-rules', stored: rule, draft, pick, take });
 	const [turn, setTurn] = useState(0);
-	const saving = useRef(false);
-	// What was said of the values before is not true of these.
-	const set = (changes) => {
-		draft.set(changes);
-		setError((now) => (now?.code === 'VALIDATION_ERROR' ? null : now));
-	};
 	const saved = useLoad(async (abort) => (can('dashboards:read') ? (await allRows('/api/v1/saved-queries', { abort })).rows : []));
 	const limit = usePlanLimit('alertRules', 'alert rules');
 	const write = can('alerts:write');
@@ -112,43 +105,24 @@ function Editor({ stored, start, onChange })
 		draft.settle(pick(after), mine);
 		setTurn((now) => now + 1);
 	}
-	async function save(more = {})
+	function save(more = {})
 	{
-		if (saving.current || !write)
+		if (!write)
 			return;
 		const wanted = { ...value, ...more };
-		if (!wanted.name.trim()) {
-			setError({ message: 'The rule needs a name', code: 'VALIDATION_ERROR', details: [], fields: { name: 'Enter a name.' } });
-			document.querySelector('[name=rule-name]')?.focus();
-			return;
-		}
-		saving.current = true;
-		setBusy(more.enabled === false ? 'draft' : 'save');
-		setError(null);
 		const typed = wanted.notify.map((one) => one.secret).filter(Boolean);
-		try {
-			if (!rule) {
-				const { query: q, savedQueryId, ...rest } = wanted;
-				const { data } = await api.post('/api/v1/alert-rules', { ...rest, ...(savedQueryId ? { savedQueryId } : { query: q ?? '' }) }, { idempotencyKey: crypto.randomUUID?.() });
-				draft.settle(wanted);
+		store({
+			value: wanted, as: more.enabled === false ? 'draft' : 'save',
+			body: ({ query: q, savedQueryId, ...rest }) => ({ ...rest, ...(savedQueryId ? { savedQueryId } : { query: q ?? '' }) }),
+			made: async (data) => {
 				await showSecrets(data.notify, typed);
 				toast(`${data.name} is ${data.enabled ? 'saved and watches' : 'saved, not enabled'}.`);
-				await navigate(orgPath(`/alert-rules/${data.id}`), { replace: true });
-				return;
-			}
-			const done = await saveChanges({ path: `/api/v1/alert-rules/${rule.id}`, what: 'rule', base: draft.base, value: wanted, version: rule.version, pick });
-			if (done?.saved) {
-				take(done.saved);
-				await showSecrets(done.saved.notify, typed);
+			},
+			saved: async (data) => {
+				await showSecrets(data.notify, typed);
 				toast('Saved.');
-			} else if (done?.theirs)
-				take(done.theirs);
-		} catch (caught) {
-			setError(caught);
-		} finally {
-			saving.current = false;
-			setBusy('');
-		}
+			},
+		});
 	}
 	async function enable()
 	{
@@ -157,7 +131,7 @@ function Editor({ stored, start, onChange })
 		try {
 			await setEnabled(rule, !rule.enabled, { quiet: true, onDone: (done) => take(done, draft.dirty ? { ...value, enabled: done.enabled } : pick(done)) });
 		} catch (caught) {
-			setError(caught);
+			setError(Object.assign(caught, { enabling: true }));
 		}
 		setBusy('');
 	}
@@ -180,7 +154,7 @@ function Editor({ stored, start, onChange })
 			<${RuleTests} key=${turn} rule=${value} query=${text} set=${set} errorAt=${errorAt} mayRun=${write} />
 			<${Details} draft=${{ value, set }} errorAt=${errorAt} />
 		</fieldset>
-		<${Attention} of=${error}>${error?.code === 'RULE_TESTS_FAILING' ? html`<${FailingTests} error=${error} rule=${value} />` : html`<${ErrorNotice} error=${error} title=${rule ? 'It was not saved' : undefined} />`}<//>
+		<${Attention} of=${error}>${error?.code === 'RULE_TESTS_FAILING' ? html`<${FailingTests} error=${error} rule=${value} done=${error.enabling ? 'enabled' : 'saved'} />` : html`<${ErrorNotice} error=${error} title=${rule ? 'It was not saved' : undefined} />`}<//>
 		${write && html`<div class="save-bar"><p class="grow muted small break">${sentenceOf(value)}</p><div class="row">
 			${rule ? html`
 				${draft.dirty && html`<${Button} onClick=${() => { draft.settle(draft.base); setTurn((now) => now + 1); setError(null); }}>Discard<//>`}

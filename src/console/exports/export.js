@@ -1,7 +1,7 @@
 /*
  * export.js: a scheduled export: its editor and its runs.
  */
-import { html, useRef, useState } from '../view.js';
+import { html, useState } from '../view.js';
 import { allRows, api } from '../api.js';
 import { address, navigate, query, setQuery } from '../router.js';
 import { can, orgPath } from '../session.js';
@@ -14,13 +14,13 @@ import { ErrorNotice } from '../ui/error-notice.js';
 import { Checkbox, Field, Select } from '../ui/field.js';
 import { usePlanLimit } from '../ui/plan-limit.js';
 import { QueryField } from '../ui/query-field.js';
-import { saveChanges } from '../ui/save-conflict.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { Tabs } from '../ui/tabs.js';
 import { RelativeTime } from '../ui/time.js';
 import { toast, toastError } from '../ui/toast.js';
 import { useDraft } from '../ui/use-draft.js';
 import { useLoad } from '../ui/use-load.js';
+import { useSave } from '../ui/use-save.js';
 import { Delivery } from './delivery.js';
 import { deleteExport } from './export-actions.js';
 import { Runs } from './runs.js';
@@ -48,57 +48,33 @@ function Editor({ stored, start, onChange })
 	const draft = useDraft(start);
 	const { value } = draft;
 	const [one, setOne] = useState(stored);
-	const [error, setError] = useState(null);
-	const [busy, setBusy] = useState(false);
-	const saving = useRef(false);
-	// What was said of the values before is not true of these.
-	const set = (changes) => {
-		draft.set(changes);
-		setError((now) => (now?.code === 'VALIDATION_ERROR' ? null : now));
-	};
+	const { set, save: store, busy, error, setError } = useSave({ what: 'export', path: '/api/v1/scheduled-exports', screen: '/exports', stored: one, draft, pick, take });
 	const limit = usePlanLimit('scheduledExports', 'scheduled exports');
 	const saved = useLoad(async (abort) => (can('dashboards:read') ? (await allRows('/api/v1/saved-queries', { abort })).rows.filter((row) => row.visibility === 'org') : []));
 	const errorAt = (path) => {
 		const text = error?.fields?.[path];
 		return text ? text.charAt(0).toUpperCase() + text.slice(1) : undefined;
 	};
-	const take = (after) => { setOne(after); onChange?.(after); draft.settle(pick(after)); };
-	async function save()
+	function take(after)
 	{
-		if (saving.current)
-			return;
-		if (!value.name.trim()) {
-			setError({ message: 'The export needs a name', code: 'VALIDATION_ERROR', details: [], fields: { name: 'Enter a name.' } });
-			document.querySelector('[name=export-name]')?.focus();
-			return;
-		}
-		saving.current = true;
-		setBusy(true);
-		setError(null);
+		setOne(after);
+		onChange?.(after);
+		draft.settle(pick(after));
+	}
+	function save()
+	{
 		const typed = [value.delivery.secret].filter(Boolean);
-		try {
-			if (!one) {
-				const { q, savedQueryId, ...rest } = value;
-				const { data } = await api.post('/api/v1/scheduled-exports', { ...rest, ...(savedQueryId ? { savedQueryId } : { q: q?.trim() ? q : '*' }) }, { idempotencyKey: crypto.randomUUID?.() });
-				draft.settle(value);
+		return store({
+			body: ({ q, savedQueryId, ...rest }) => ({ ...rest, ...(savedQueryId ? { savedQueryId } : { q: q?.trim() ? q : '*' }) }),
+			made: async (data) => {
 				await showSecrets([data.delivery], typed);
 				toast(`${data.name} is saved.`);
-				await navigate(orgPath(`/exports/${data.id}`), { replace: true });
-				return;
-			}
-			const done = await saveChanges({ path: `/api/v1/scheduled-exports/${one.id}`, what: 'export', base: draft.base, value, version: one.version, pick });
-			if (done?.saved) {
-				take(done.saved);
-				await showSecrets([done.saved.delivery], typed);
+			},
+			saved: async (data) => {
+				await showSecrets([data.delivery], typed);
 				toast('Saved.');
-			} else if (done?.theirs)
-				take(done.theirs);
-		} catch (caught) {
-			setError(caught);
-		} finally {
-			saving.current = false;
-			setBusy(false);
-		}
+			},
+		});
 	}
 	useKeys([{ keys: 'mod+s', text: 'Save', run: save }]);
 	const kept = value.savedQueryId !== null;
@@ -117,7 +93,7 @@ function Editor({ stored, start, onChange })
 			<${Checkbox} label="Enabled" hint="What happens while it is off is not exported later." checked=${value.enabled} onInput=${(enabled) => set({ enabled })} /></section>
 		<${Attention} of=${error}><${ErrorNotice} error=${error} title="It was not saved" /><//>
 		<div class="save-bar"><span class="grow"></span><div class="row">${one && draft.dirty && html`<${Button} onClick=${() => { draft.settle(draft.base); setError(null); }}>Discard<//>`}
-			<${Button} kind="primary" busy=${busy} reason=${one ? undefined : limit.reason} disabled=${Boolean(one) && !draft.dirty} onClick=${save}>Save<//></div></div></div>`;
+			<${Button} kind="primary" busy=${Boolean(busy)} reason=${one ? undefined : limit.reason} disabled=${Boolean(one) && !draft.dirty} onClick=${save}>Save<//></div></div></div>`;
 }
 
 function Stored({ id })

@@ -14,12 +14,12 @@ import { Checkbox, Field } from '../ui/field.js';
 import { Icon } from '../ui/icon.js';
 import { Menu } from '../ui/menu.js';
 import { usePlanLimit } from '../ui/plan-limit.js';
-import { saveChanges } from '../ui/save-conflict.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { Sortable, moved, useItemKeys } from '../ui/sortable.js';
 import { toast } from '../ui/toast.js';
 import { useDraft } from '../ui/use-draft.js';
 import { useLoad } from '../ui/use-load.js';
+import { useSave } from '../ui/use-save.js';
 import { Counters } from './counters.js';
 import { deletePipeline } from './pipeline-actions.js';
 import { ProcessorEditor } from './processor-editor.js';
@@ -63,17 +63,10 @@ function Editor({ stored, start, onChange })
 	const draft = useDraft(start);
 	const { value } = draft;
 	const [pipeline, setPipeline] = useState(stored);
-	const [error, setError] = useState(null);
-	const [busy, setBusy] = useState(false);
+	const { set, save: store, busy, error, setError } = useSave({ what: 'pipeline', path: '/api/v1/pipelines', screen: '/pipelines', stored: pipeline, draft, pick, take });
 	const [samples, setSamples] = useState(() => exampleOf(start.match));
 	const [chosen, setChosen] = useState(0);
 	const keys = useItemKeys(value.processors.length);
-	const saving = useRef(false);
-	// What was said of the values before is not true of these.
-	const set = (changes) => {
-		draft.set(changes);
-		setError((now) => (now?.code === 'VALIDATION_ERROR' ? null : now));
-	};
 	const first = useRef(value.processors.length);
 	const limit = usePlanLimit('pipelines', 'pipelines');
 	const write = can('pipelines:manage');
@@ -102,40 +95,12 @@ function Editor({ stored, start, onChange })
 		onChange?.(after);
 		draft.settle(pick(after));
 	}
-	async function save()
-	{
-		if (saving.current || !write)
-			return;
-		if (!value.name.trim()) {
-			setError({ message: 'The pipeline needs a name', code: 'VALIDATION_ERROR', details: [], fields: { name: 'Enter a name.' } });
-			document.querySelector('[name=pipeline-name]')?.focus();
-			return;
-		}
-		saving.current = true;
-		setBusy(true);
-		setError(null);
-		try {
-			if (!pipeline) {
-				const { data } = await api.post('/api/v1/pipelines', { ...value, match: value.match.trim() || '*' }, { idempotencyKey: crypto.randomUUID?.() });
-				draft.settle(value);
-				toast(`${data.name} is saved${data.enabled ? ': it acts on the next request' : ''}.`);
-				await navigate(orgPath(`/pipelines/${data.id}`), { replace: true });
-				return;
-			}
-			const done = await saveChanges({ path: `/api/v1/pipelines/${pipeline.id}`, what: 'pipeline', base: draft.base, value, version: pipeline.version, pick });
-			if (done?.saved) {
-				const before = draft.base;
-				take(done.saved);
-				toast('Saved. It acts on the next request.', { undo: async () => take((await api.patch(`/api/v1/pipelines/${pipeline.id}`, before, { headers: { 'If-Match': `"${done.saved.version}"` } })).data) });
-			} else if (done?.theirs)
-				take(done.theirs);
-		} catch (caught) {
-			setError(caught);
-		} finally {
-			saving.current = false;
-			setBusy(false);
-		}
-	}
+	const save = () => write && store({
+		body: (one) => ({ ...one, match: one.match.trim() || '*' }),
+		made: (data) => toast(`${data.name} is saved${data.enabled ? ': it acts on the next request' : ''}.`),
+		saved: (data, before) => toast('Saved. It acts on the next request.',
+			{ undo: async () => take((await api.patch(`/api/v1/pipelines/${data.id}`, before, { headers: { 'If-Match': `"${data.version}"` } })).data) }),
+	});
 	useKeys(write ? [{ keys: 'mod+s', text: 'Save', run: save }, { keys: 'mod+Enter', text: 'Test the samples again', run: test.again }] : []);
 	const counts = !draft.dirty && pipeline?.stats;
 
@@ -176,7 +141,7 @@ function Editor({ stored, start, onChange })
 		<${Attention} of=${error}><${ErrorNotice} error=${error} title="It was not saved" /><//>
 		${write && html`<div class="save-bar"><p class="grow small muted">A change acts on the next request after it is saved.</p><div class="row">
 			${pipeline && draft.dirty && html`<${Button} onClick=${() => { draft.settle(draft.base); setError(null); }}>Discard<//>`}
-			<${Button} kind="primary" busy=${busy} reason=${pipeline ? undefined : limit.reason} disabled=${Boolean(pipeline) && !draft.dirty} onClick=${save}>Save<//></div></div>`}
+			<${Button} kind="primary" busy=${Boolean(busy)} reason=${pipeline ? undefined : limit.reason} disabled=${Boolean(pipeline) && !draft.dirty} onClick=${save}>Save<//></div></div>`}
 	</div>`;
 }
 

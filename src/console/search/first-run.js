@@ -3,64 +3,20 @@
  */
 import { html, useEffect, useState } from '../view.js';
 import { api } from '../api.js';
-import { can, config, organization, orgPath } from '../session.js';
+import { can, organization, orgPath } from '../session.js';
 import { screens } from '../screens.js';
 import { Badge, Level } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
-import { CopyBox } from '../ui/copy-button.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Icon } from '../ui/icon.js';
-import { Tabs } from '../ui/tabs.js';
+import { Snippets } from '../ui/snippets.js';
 import { Time } from '../ui/time.js';
 import { lineOf, visible } from './event-fields.js';
 import { followEvents } from './tail-stream.js';
 
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-
-/** The commands of the tabs, for an address and a key. */
-export function commandsFor(url, key)
-{
-	const { hostname, port, protocol } = new URL(url);
-	const secure = protocol === 'https:';
-	const event = '{"event": "payment refused", "level": "error", "service": "checkout", "attributes": {"order": 4711}}';
-	return {
-		curl: `curl -X POST ${url}/api/v1/logs -H ${quoted(`Authorization: Bearer ${key}`)} -d ${quoted(event)}`,
-		otel: [
-			'exporters:',
-			'  otlphttp/logsvc:',
-			`    endpoint: ${url}`,
-			'    compression: gzip',
-			'    headers:',
-			`      Authorization: Bearer ${key}`,
-			'service:',
-			'  pipelines:',
-			'    logs:',
-			'      receivers: [otlp]',
-			'      exporters: [otlphttp/logsvc]',
-		].join('\n'),
-		fluentbit: [
-			'[OUTPUT]',
-			'    Name                     opentelemetry',
-			'    Match                    *',
-			`    Host                     ${hostname}`,
-			`    Port                     ${port || (secure ? 443 : 80)}`,
-			`    Tls                      ${secure ? 'on' : 'off'}`,
-			'    Logs_uri                 /v1/logs',
-			`    Header                   Authorization Bearer ${key}`,
-			'    Retry_Limit              no_limits',
-			'    Logs_body_key            $log',
-			'    Logs_body_key_attributes true',
-		].join('\n'),
-		sql: 'SELECT logsvc.log(\'payment refused\', \'error\', \'checkout\', \'{"order": 4711}\');',
-	};
-}
-
-const tabs = [{ id: 'curl', label: 'curl' }, { id: 'otel', label: 'OpenTelemetry' }, { id: 'fluentbit', label: 'Fluent Bit' }, { id: 'sql', label: 'SQL' }];
-const hints = {
-	otel: 'For the OpenTelemetry Collector. SDKs send to /v1/logs with the same header.',
-	fluentbit: 'The text is in $log for input tail, in $message for others.',
-	sql: 'In the database, as a role that may act for this organization. The event is part of your transaction.',
-};
+// In the database there is no key.
+const inSql = { id: 'sql', label: 'SQL', hint: 'In the database, as a role that may act for this organization. The event is part of your transaction.',
+	text: 'SELECT logsvc.log(\'payment refused\', \'error\', \'checkout\', \'{"order": 4711}\');' };
 
 /** The page. onDone(): the first event is there. */
 export function FirstRun({ onDone })
@@ -68,13 +24,10 @@ export function FirstRun({ onDone })
 	const [key, setKey] = useState(null);
 	const [busy, setBusy] = useState(false);
 	const [error, setError] = useState(null);
-	const [tab, setTab] = useState('curl');
 	const [first, setFirst] = useState(null);
 	const [tail, setTail] = useState({ state: 'connecting', error: null });
 	const [turn, setTurn] = useState(0);
 	const mayMake = can('keys:manage');
-	const url = (config.value?.publicUrl || window.location.origin).replace(/\/+$/, '');
-	const commands = commandsFor(url, key ?? 'YOUR_API_KEY');
 
 	useEffect(() => {
 		if (first)
@@ -115,8 +68,7 @@ export function FirstRun({ onDone })
 						: html`<p class="muted">Ask an owner or admin of ${organization.value.name} for a key with scope <code>ingest-only</code>, and put it in the place of <code>YOUR_API_KEY</code>.</p>`}
 				<${ErrorNotice} error=${error}>${error?.code === 'PLAN_LIMIT_REACHED' && html`<p>Revoke a key that is not used${keys ? html`, on <a href=${orgPath(keys.path)}>API keys</a>` : ''}, or use one that you have. An owner can change the plan.</p>`}<//></li>
 			<li class="stack-s"><h2>An event</h2>
-				<${Tabs} label="How to send" tabs=${tabs} selected=${tab} onSelect=${setTab}>
-					<div class="stack-s"><${CopyBox} text=${commands[tab]} label="Copy the command" />${hints[tab] && html`<p class="small muted">${hints[tab]}</p>`}</div><//></li>
+				<${Snippets} value=${key ?? 'YOUR_API_KEY'} scope="ingest-only" more=${[inSql]} /></li>
 			<li class="stack-s"><h2>See it here</h2>
 				${tail.error ? html`<${ErrorNotice} error=${tail.error} retry=${() => setTurn((now) => now + 1)} />`
 					: html`<p class="row waiting" role="status"><span class=${`pulse ${tail.state === 'live' ? 'is-on' : ''}`} aria-hidden="true"></span>

@@ -10,7 +10,7 @@ import { Field, RadioCards } from '../ui/field.js';
 import { useForm } from '../ui/use-form.js';
 import { ExpiryField, checkExpiry, expiryOf } from './expiry.js';
 import { showSecret } from './secret-once.js';
-import { Snippets } from './snippets.js';
+import { Snippets } from '../ui/snippets.js';
 
 const list = (text, routes) => html`${text}<span class="routes">${routes.map((one) => html`<code key=${one}>${one}</code>`)}</span>`;
 const scopes = [

@@ -3,13 +3,13 @@
  */
 import { html, useId } from '../view.js';
 import { api } from '../api.js';
-import { config } from '../session.js';
 import { Button } from '../ui/button.js';
 import { CopyBox } from '../ui/copy-button.js';
 import { Dialog, openDialog } from '../ui/dialog.js';
 import { ErrorNotice } from '../ui/error-notice.js';
 import { Checkbox, Field } from '../ui/field.js';
 import { Icon } from '../ui/icon.js';
+import { serviceUrl } from '../ui/snippets.js';
 import { useForm } from '../ui/use-form.js';
 import { ExpiryField, checkExpiry, expiryOf, firstPreset } from './expiry.js';
 import { scopeGroups, scopeReason } from './scopes.js';
@@ -17,9 +17,6 @@ import { showSecret } from './secret-once.js';
 
 /** Whole numbers from 0, or '' for none: what is wrong, or undefined. */
 export const checkCap = (text) => (text === '' || (/^\d{1,10}$/.test(text) && Number(text) <= 1_000_000_000) ? undefined : 'A whole number, or nothing for no cap.');
-
-/** The address that programs are to use. */
-export const serviceUrl = () => config.value?.publicUrl?.replace(/\/+$/, '') || window.location.origin;
 
 function tryLine({ token, scopes })
 {
