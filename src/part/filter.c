@@ -174,6 +174,13 @@ ls_filter_interruptible(ls_filter_run *run, const volatile sig_atomic_t *pending
 	run->on_interrupt = handle;
 }
 
+void
+ls_filter_machine(ls_filter_run *run, ls_arena *arena, ls_regex_set *set)
+{
+	run->machine_arena = arena;
+	run->machine_set = set;
+}
+
 const char *
 ls_filter_error(const ls_filter_run *run)
 {

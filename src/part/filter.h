@@ -118,6 +118,7 @@ extern bool ls_filter_by_value(ls_arena *arena, ls_part *part, const ls_filter *
 							   ls_filter_counts *counts);
 
 typedef struct ls_filter_run ls_filter_run;
+struct ls_regex_set;
 
 /*
  * Prepares `filter` (NULL: all rows) and the time range [from, to) for one part.
@@ -133,6 +134,12 @@ extern ls_filter_run *ls_filter_prepare(ls_arena *arena, ls_part *part, const ls
  */
 extern void ls_filter_interruptible(ls_filter_run *run, const volatile sig_atomic_t *pending,
 									void (*handle)(void));
+
+/*
+ * Lets regular expressions become machine code, in `arena`, which must live until the set is freed.
+ * The set may be freed before or after the run.
+ */
+extern void ls_filter_machine(ls_filter_run *run, ls_arena *arena, struct ls_regex_set *set);
 
 /*
  * *may: can a row of the block match, according to its times and the part's token
@@ -155,7 +162,6 @@ extern const char *ls_filter_error(const ls_filter_run *run);
 /* ---- on one event (filter_event.c) ---- */
 
 typedef struct ls_event_filter ls_event_filter;
-struct ls_regex_set;
 
 /*
  * Prepares a filter for events that are in no part yet.  `filter` must outlive it, and so must the

@@ -22,6 +22,9 @@ typedef struct ls_phrase
 	bool from_high;
 } ls_phrase;
 
+/* Is there a character that folds to an ASCII letter, U+017F or U+212A? */
+extern bool ls_folds_to_ascii(const char *s, size_t len);
+
 extern bool ls_phrase_make(ls_arena *arena, ls_str text, ls_phrase *phrase);
 
 /* Is the whole phrase there, given that its anchor token was found at `at`? */
@@ -148,6 +151,10 @@ typedef struct ls_leaf
 	ls_phrase phrase;
 	ls_token_pattern pattern;
 	ls_regex *regex;
+	ls_regex_facts facts;
+	ls_regex *machine; /* the same as machine code, when it pays */
+	uint32_t searches; /* with the regular expression */
+	struct ls_template_search *templates;
 	ls_leaf_column *columns;
 	uint32_t n_columns;
 } ls_leaf;
@@ -167,6 +174,8 @@ struct ls_filter_run
 	const char *error;                      /* why ls_filter_block fails; NULL: see the part */
 	const volatile sig_atomic_t *interrupt; /* NULL: not interruptible */
 	void (*on_interrupt)(void);
+	ls_arena *machine_arena; /* NULL: no machine code */
+	struct ls_regex_set *machine_set;
 };
 
 /* Called between two values; see ls_filter_interruptible. */
@@ -197,8 +206,8 @@ typedef enum ls_decision
 } ls_decision;
 
 /* Does a value match?  `nested`: number of path parts before the member to compare. */
-extern ls_decision ls_leaf_decide(ls_filter_run *run, const ls_leaf *leaf, uint32_t nested,
-								  ls_kind kind, ls_str text, int64_t integer);
+extern ls_decision ls_leaf_decide(ls_filter_run *run, ls_leaf *leaf, uint32_t nested, ls_kind kind,
+								  ls_str text, int64_t integer);
 
 /* Looks up the columns of a leaf in the part; false when out of memory. */
 extern bool ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf);
@@ -209,6 +218,13 @@ extern bool ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf);
  */
 extern bool ls_leaf_decide_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column,
 									  const ls_str *entries, uint32_t n);
+
+/*
+ * Decides the rows of `undecided` that have the column by how its texts are stored, as templates
+ * (filter_templates.c).  *done: false if it did nothing, because they are not, or it does not pay.
+ */
+extern bool ls_leaf_eval_templates(ls_filter_run *run, ls_leaf *leaf, const ls_leaf_column *column,
+								   uint32_t block, uint64_t *undecided, uint64_t *out, bool *done);
 
 /*
  * Clears in *blocks the bit of each block in which the leaf cannot be true for any

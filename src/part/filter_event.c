@@ -106,7 +106,7 @@ ls_event_filter_make(ls_arena *arena, const ls_filter *filter, ls_regex_set *reg
 }
 
 static bool
-decide_time(ls_filter_run *run, const ls_leaf *leaf, ls_time time)
+decide_time(ls_filter_run *run, ls_leaf *leaf, ls_time time)
 {
 	bool ranges = leaf->n_compares > 0;
 	char iso[LS_TIME_ISO_LENGTH + 1];
@@ -129,7 +129,7 @@ decide_time(ls_filter_run *run, const ls_leaf *leaf, ls_time time)
 }
 
 static bool
-decide_attribute(ls_filter_run *run, const event_node *node, const ls_event *event)
+decide_attribute(ls_filter_run *run, event_node *node, const ls_event *event)
 {
 	const ls_filter *filter = node->leaf.filter;
 
@@ -155,7 +155,7 @@ decide_attribute(ls_filter_run *run, const event_node *node, const ls_event *eve
 }
 
 static bool
-decide_leaf(ls_filter_run *run, const event_node *node, const ls_event *event)
+decide_leaf(ls_filter_run *run, event_node *node, const ls_event *event)
 {
 	const ls_filter *filter = node->leaf.filter;
 	ls_field field = ls_is_text_op(filter->op) ? LS_FIELD_EVENT : filter->field;
@@ -182,7 +182,7 @@ decide_leaf(ls_filter_run *run, const event_node *node, const ls_event *event)
 }
 
 static bool
-decide_node(ls_filter_run *run, const event_node *node, const ls_event *event)
+decide_node(ls_filter_run *run, event_node *node, const ls_event *event)
 {
 	switch (node->op)
 	{

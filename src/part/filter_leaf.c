@@ -277,6 +277,7 @@ eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t 
 	const uint32_t *ranks = NULL;
 	const ls_vector *vector;
 	const ls_compare *equal;
+	bool done;
 
 	if (leaf->filter->op == LS_FILTER_PRESENT && column->nested == 0)
 	{
@@ -291,6 +292,10 @@ eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t 
 		return true;
 	}
 
+	if (!ls_leaf_eval_templates(run, leaf, column, block, undecided, out, &done))
+		return false;
+	if (done)
+		return true;
 	vector = ls_part_vector(run->part, block, column->column);
 	if (vector == NULL)
 		return false;

@@ -125,6 +125,17 @@ prune_text(ls_filter_run *run, const ls_leaf *leaf, uint32_t column, uint32_t *b
 			want_words(&want, leaf->needle.text, true, true);
 			want_pieces(&want, leaf->needle.text);
 			break;
+		case LS_FILTER_MATCHES:
+			for (uint32_t i = 0; i < leaf->facts.n; i++)
+			{
+				ls_needle literal;
+
+				if (!ls_needle_make(run->arena, leaf->facts.literals[i], &literal))
+					return false;
+				want_words(&want, literal.text, true, true);
+				want_pieces(&want, literal.text);
+			}
+			break;
 		default:
 			return true;
 	}

@@ -188,7 +188,9 @@ ls_leaf_prepare(ls_filter_run *run, const ls_filter *filter, ls_leaf *leaf)
 			leaf->regex = ls_regex_compile(run->arena, filter->text, false, &error);
 			if (leaf->regex == NULL && run->error == NULL)
 				run->error = error;
-			return !ls_arena_failed(run->arena);
+			return (leaf->regex == NULL ||
+					ls_regex_facts_of(run->arena, filter->text, &leaf->facts)) &&
+				   !ls_arena_failed(run->arena);
 		case LS_FILTER_IN:
 			leaf->n_compares = filter->n_children;
 			break;
@@ -251,8 +253,30 @@ compare_text(ls_filter_run *run, const ls_compare *c, ls_kind kind, ls_str text)
 	return equal == (c->op == LS_FILTER_EQ);
 }
 
+/* Machine code takes as long to be made as some hundred short searches. */
+#define MACHINE_SEARCHES 64
+
 static bool
-decide_text(ls_filter_run *run, const ls_leaf *leaf, ls_kind kind, ls_str text)
+regex_matches(ls_filter_run *run, ls_leaf *leaf, ls_str text)
+{
+	const char *error = NULL;
+	int matched = -1;
+
+	if (leaf->searches < MACHINE_SEARCHES && run->machine_arena != NULL &&
+		++leaf->searches == MACHINE_SEARCHES)
+		leaf->machine =
+			ls_regex_compile_machine(run->machine_arena, leaf->filter->text, run->machine_set);
+	if (leaf->machine != NULL)
+		matched = ls_regex_quick(leaf->machine, text);
+	if (matched < 0)
+		matched = ls_regex_match(leaf->regex, text, &error);
+	if (matched < 0)
+		run->error = error;
+	return matched > 0;
+}
+
+static bool
+decide_text(ls_filter_run *run, ls_leaf *leaf, ls_kind kind, ls_str text)
 {
 	switch (leaf->filter->op)
 	{
@@ -265,14 +289,7 @@ decide_text(ls_filter_run *run, const ls_leaf *leaf, ls_kind kind, ls_str text)
 		case LS_FILTER_CONTAINS:
 			return ls_needle_in(&leaf->needle, text, &run->fold);
 		case LS_FILTER_MATCHES:
-		{
-			const char *error = NULL;
-			int matched = ls_regex_match(leaf->regex, text, &error);
-
-			if (matched < 0)
-				run->error = error;
-			return matched > 0;
-		}
+			return regex_matches(run, leaf, text);
 		default:
 			for (uint32_t i = 0; i < leaf->n_compares; i++)
 			{
@@ -284,7 +301,7 @@ decide_text(ls_filter_run *run, const ls_leaf *leaf, ls_kind kind, ls_str text)
 }
 
 static bool
-decide_integer(ls_filter_run *run, const ls_leaf *leaf, int64_t value)
+decide_integer(ls_filter_run *run, ls_leaf *leaf, int64_t value)
 {
 	char text[24];
 	int n = 0;
@@ -318,7 +335,7 @@ decide_integer(ls_filter_run *run, const ls_leaf *leaf, int64_t value)
 }
 
 ls_decision
-ls_leaf_decide(ls_filter_run *run, const ls_leaf *leaf, uint32_t nested, ls_kind kind, ls_str text,
+ls_leaf_decide(ls_filter_run *run, ls_leaf *leaf, uint32_t nested, ls_kind kind, ls_str text,
 			   int64_t integer)
 {
 	ls_member member;

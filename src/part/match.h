@@ -92,6 +92,22 @@ typedef struct ls_regex ls_regex;
  */
 extern ls_regex *ls_regex_compile(ls_arena *arena, ls_str pattern, bool groups, const char **error);
 
+/*
+ * What a text that matches must have, and what does not matter: each of the literals, with its case;
+ * with `digits_alike`, any digit may be replaced by another one.  Without facts, n is 0.
+ */
+#define LS_REGEX_LITERALS 4
+
+typedef struct ls_regex_facts
+{
+	ls_str literals[LS_REGEX_LITERALS]; /* the longest ones */
+	uint32_t n;
+	bool digits_alike;
+} ls_regex_facts;
+
+/* Of a valid pattern; false when out of memory (regex_facts.c). */
+extern bool ls_regex_facts_of(ls_arena *arena, ls_str pattern, ls_regex_facts *facts);
+
 /* Returns 1 for a match, 0 for none, -1 if it gave up; then *error says why. */
 extern int ls_regex_match(ls_regex *regex, ls_str text, const char **error);
 
@@ -123,6 +139,14 @@ typedef struct ls_regex_set
 extern ls_regex *ls_regex_compile_kept(ls_arena *arena, ls_str pattern, ls_regex_set *set,
 									   const char **error);
 extern void ls_regex_set_free(ls_regex_set *set);
+
+/*
+ * As machine code, for ls_regex_quick; NULL: not possible.  The same memory as above.
+ */
+extern ls_regex *ls_regex_compile_machine(ls_arena *arena, ls_str pattern, ls_regex_set *set);
+
+/* Returns 1 or 0 as ls_regex_match; -1: ask that, it takes too many steps here. */
+extern int ls_regex_quick(ls_regex *machine, ls_str text);
 
 /*
  * Searches valid UTF-8 from byte `from` on.  Returns 1, 0, or -1 if it gave up: the text is longer than

@@ -293,6 +293,7 @@ extern const uint32_t *ls_part_places(ls_part *part, uint32_t block);
 typedef struct ls_text_templates
 {
 	uint32_t n;              /* templates; 0: the texts are not stored in this form */
+	uint32_t count;          /* values */
 	const uint16_t *numbers; /* the template of each value */
 	const bool *whole;       /* of each template: are its texts any texts? */
 

@@ -492,6 +492,8 @@ bool
 ls_part_text_templates(ls_part *part, uint32_t block, uint32_t column, ls_text_templates *templates)
 {
 	const ls_column_entry *e = &part->directory.columns[column];
+	ls_block_cache *cache;
+	ls_text_templates *kept;
 	uint32_t count;
 	ls_str payload;
 	ls_reader r;
@@ -499,17 +501,30 @@ ls_part_text_templates(ls_part *part, uint32_t block, uint32_t column, ls_text_t
 	memset(templates, 0, sizeof(*templates));
 	if (e->storage != LS_STORAGE_PLAIN || !LS_KIND_IS_TEXT(e->column.kind))
 		return true;
-	if (ls_part_cache(part, block) == NULL || !count_values(part, block, column, &count))
+	cache = ls_part_cache(part, block);
+	if (cache == NULL)
+		return false;
+	if (cache->templates[column] != NULL)
+	{
+		*templates = *cache->templates[column];
+		return true;
+	}
+	if (!count_values(part, block, column, &count))
 		return false;
 	if (count == 0)
 		return true;
+	kept = ls_new(part->block_arena, ls_text_templates);
+	if (kept == NULL)
+		return ls_part_fail(part, "out of memory");
 	if (!ls_part_column_payload(part, block, column, &payload))
 		return false;
 	r = ls_reader_make(payload.data, payload.len);
-	if (ls_read_u8(&r) != LS_TEXTS_TEMPLATES)
-		return true;
-	if (!ls_part_templates_read(&r, count, part->block_arena, templates) || r.pos != r.end)
+	if (ls_read_u8(&r) == LS_TEXTS_TEMPLATES &&
+		(!ls_part_templates_read(&r, count, part->block_arena, kept) || r.pos != r.end))
 		return ls_part_fail(part, ls_arena_failed(part->block_arena) ? "out of memory" : damaged);
+	kept->count = count;
+	cache->templates[column] = kept;
+	*templates = *kept;
 	return true;
 }
 

@@ -10,43 +10,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/part/part_impl.h"
+#include "src/part/part_expand.h"
 
-#define PADDING 16
+#define PADDING LS_TEMPLATE_PADDING
 
-typedef struct column
-{
-	ls_str *entries; /* CODES: of each row; TEXTS */
-	int64_t *integers;
-} column;
-
-typedef struct op
-{
-	uint8_t kind;
-	uint32_t parameter;
-	union
-	{
-		const char *literal;
-		column *column;
-	} u;
-} op;
-
-typedef struct ls_text_template
-{
-	op *ops;
-	uint32_t n_ops;
-	uint32_t n_columns;
-	uint32_t n_digits;
-	uint32_t n_nibbles;
-	uint64_t longest; /* a row, without TEXTS */
-	uint32_t rows;
-	uint32_t next;       /* row */
-	const uint8_t *bits; /* of digits */
-	const uint8_t *bits_end;
-	uint64_t bit;
-	const char *digits; /* of the rows from `next` on */
-	const char *nibbles;
-} template;
+typedef ls_template_column column;
+typedef ls_text_op op;
+typedef ls_text_template template;
 
 /* The digits of numbers below 1,000; larger ones are invalid. */
 typedef struct ls_digit_table
@@ -133,36 +103,39 @@ read_template(ls_reader *r, ls_arena *arena, template *t)
 static bool
 read_codes(ls_reader *r, ls_arena *arena, template *t, column *c)
 {
-	ls_str entries[256];
 	uint64_t n = ls_read_varint(r);
 	size_t longest = 0;
+	ls_str *list;
 	ls_str codes;
 
-	if (r->failed || n == 0 || n > sizeof(entries) / sizeof(entries[0]))
+	if (r->failed || n == 0 || n > 256)
+		return false;
+	list = ls_arena_alloc(arena, n * sizeof(ls_str));
+	if (list == NULL)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 	{
-		entries[i] = ls_read_lstr(r);
+		ls_str entry = ls_read_lstr(r);
+
 		if (r->failed)
 			return false;
-		longest = entries[i].len > longest ? entries[i].len : longest;
-		entries[i].data = padded(arena, entries[i]);
-		if (entries[i].data == NULL)
+		longest = entry.len > longest ? entry.len : longest;
+		list[i] = ls_str_make(padded(arena, entry), entry.len);
+		if (list[i].data == NULL)
 			return false;
 	}
 	t->longest += longest;
 	codes = ls_read_bytes(r, t->rows);
-	c->entries = ls_arena_alloc(arena, t->rows * sizeof(ls_str));
-	if (r->failed || c->entries == NULL)
+	if (r->failed)
 		return false;
 	for (uint32_t i = 0; i < t->rows; i++)
 	{
-		uint8_t code = (uint8_t) codes.data[i];
-
-		if (code >= n)
+		if ((uint8_t) codes.data[i] >= n)
 			return false;
-		c->entries[i] = entries[code];
 	}
+	c->list = list;
+	c->n_list = (uint32_t) n;
+	c->codes = (const uint8_t *) codes.data;
 	return true;
 }
 
@@ -344,11 +317,9 @@ put_number(char *to, uint64_t v, uint32_t digits)
 								"25262728293031323334353637383940414243444546474849"
 								"50515253545556575859606162636465666768697071727374"
 								"75767778798081828384858687888990919293949596979899";
-	uint32_t n = 1;
+	uint32_t n = ls_template_digits(v);
 	char *p;
 
-	for (uint64_t limit = 10; n < LS_TEMPLATE_MAX_DIGITS && v >= limit; limit *= 10)
-		n++;
 	n = n > digits ? n : digits;
 	p = to + n;
 	for (; v >= 100; v /= 100)
@@ -387,8 +358,12 @@ put_text(const template *t, uint32_t row, const char *digits, const char *nibble
 				to = put_number(to, (uint64_t) o->u.column->integers[row], o->parameter);
 				break;
 			case LS_TEMPLATE_CODES:
-				to = copy(to, o->u.column->entries[row].data, o->u.column->entries[row].len);
+			{
+				ls_str entry = o->u.column->list[o->u.column->codes[row]];
+
+				to = copy(to, entry.data, entry.len);
 				break;
+			}
 			case LS_TEMPLATE_TEXTS:
 				/* Not padded; and only here a row has no bound of its own. */
 				if (to > limit || o->u.column->entries[row].len > (size_t) (limit - to))
@@ -538,28 +513,43 @@ ls_part_templates_read(ls_reader *r, uint32_t n, ls_arena *arena, ls_text_templa
 }
 
 bool
-ls_part_templates_text(const ls_text_templates *from, uint32_t v, ls_arena *arena, ls_str *text)
+ls_part_templates_put(const ls_text_templates *from, uint32_t v, ls_buf *buf, ls_str *text)
 {
 	template *t = &from->templates[from->numbers[v]];
 	uint32_t row = from->places[v];
-	char digits[LS_TEMPLATE_MAX_STREAM + PADDING] = {0};
-	char nibbles[LS_TEMPLATE_MAX_STREAM + PADDING] = {0};
+	char digits[LS_TEMPLATE_MAX_STREAM + PADDING];
+	char nibbles[LS_TEMPLATE_MAX_STREAM + PADDING];
 	uint64_t bits = t->n_digits / 3 * 10 + (t->n_digits % 3 * 10 + 2) / 3 + 4 * t->n_nibbles;
 	uint64_t len = t->longest;
-	char *to;
 	char *end;
 
+	if (from->whole[from->numbers[v]])
+	{
+		*text = t->ops[0].u.column->entries[row];
+		return true;
+	}
 	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
 		len += o->kind == LS_TEMPLATE_TEXTS ? o->u.column->entries[row].len : 0;
 	t->bit = bits * row;
 	if (len > from->most + t->longest || !row_digits(t, from->table, digits, nibbles))
 		return false;
-	to = ls_arena_alloc(arena, (size_t) len + 2 * PADDING);
-	if (to == NULL)
+	memset(digits + t->n_digits, 0, PADDING);
+	memset(nibbles + t->n_nibbles, 0, PADDING);
+	buf->len = 0;
+	if (!ls_buf_reserve(buf, (size_t) len + 2 * PADDING))
 		return false;
-	end = put_text(t, row, digits, nibbles, to, to + len);
-	if (end == NULL || end > to + len)
+	end = put_text(t, row, digits, nibbles, buf->data, buf->data + len);
+	if (end == NULL || end > buf->data + len)
 		return false;
-	*text = ls_str_make(to, (size_t) (end - to));
+	*text = ls_str_make(buf->data, (size_t) (end - buf->data));
 	return true;
+}
+
+bool
+ls_part_templates_text(const ls_text_templates *from, uint32_t v, ls_arena *arena, ls_str *text)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	return ls_part_templates_put(from, v, &buf, text);
 }

@@ -135,6 +135,10 @@ extern bool ls_part_templates_read(ls_reader *r, uint32_t n, ls_arena *arena,
 extern bool ls_part_templates_text(const ls_text_templates *from, uint32_t v, ls_arena *arena,
 								   ls_str *text);
 
+/* The same, in `buf`, until the next one; where the text is stored as it is, there. */
+extern bool ls_part_templates_put(const ls_text_templates *from, uint32_t v, ls_buf *buf,
+								  ls_str *text);
+
 /* ---- part_codec.c: compressed, checksummed frames ---- */
 
 typedef struct ls_part_compressor ls_part_compressor;
@@ -536,7 +540,8 @@ extern bool ls_part_write_value_counts(ls_part_writer *w, uint64_t body_start);
 /* The decoded data of one block. */
 typedef struct ls_block_cache
 {
-	ls_vector **vectors; /* by column */
+	ls_vector **vectors;           /* by column */
+	ls_text_templates **templates; /* by column */
 	uint32_t **ranks;
 	uint32_t *cells; /* value number of each cell of each row; see cell_starts */
 	uint32_t *cell_starts;

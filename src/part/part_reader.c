@@ -405,8 +405,10 @@ ls_part_cache(ls_part *part, uint32_t block)
 		return cache;
 	memset(cache, 0, sizeof(*cache));
 	cache->vectors = LS_PART_ARRAY(part->block_arena, ls_vector *, part->directory.n_columns);
+	cache->templates =
+		LS_PART_ARRAY(part->block_arena, ls_text_templates *, part->directory.n_columns);
 	cache->ranks = LS_PART_ARRAY(part->block_arena, uint32_t *, part->directory.n_columns);
-	if (cache->vectors == NULL || cache->ranks == NULL)
+	if (cache->vectors == NULL || cache->templates == NULL || cache->ranks == NULL)
 	{
 		ls_part_fail(part, "out of memory");
 		return NULL;

@@ -4,10 +4,12 @@
  *	  Regular expressions: the only file that uses PCRE2 (pure).
  *
  * All memory of the library comes from the caller's arena, which is freed as a
- * whole.  That is why the JIT is not used for searches: its code is in executable pages that
- * only pcre2_code_free releases, and an error of the server may unwind past us.  A
+ * whole.  Machine code is in executable pages that only pcre2_code_free releases, and an error of
+ * the server may unwind past us, so it belongs to a set that the caller frees.  A
  * pattern cannot run for ever: the match, depth and heap limits make the library
- * give up, and that is reported, never treated as "no match".
+ * give up, and that is reported, never treated as "no match".  Searches use machine code for texts
+ * of usual length with few steps; what takes more is interpreted, so an answer and an error
+ * do not depend on it.
  *
  * Expressions of pipelines are kept and used for each event, so they are compiled to machine code
  * and freed by their owner.  The limit of steps counts backtracking, not characters, and begins
@@ -160,6 +162,46 @@ ls_regex_set_free(ls_regex_set *set)
 		pcre2_code_free(regex->code);
 	set->first = NULL;
 	set->machine_bytes = 0;
+}
+
+/* ---- quick searches of texts of usual length ---- */
+
+#define QUICK_TEXT 2048
+
+ls_regex *
+ls_regex_compile_machine(ls_arena *arena, ls_str pattern, ls_regex_set *set)
+{
+	const char *error;
+	ls_regex *regex = compile_pattern(arena, pattern, false, 0, &error);
+	size_t size = 0;
+
+	if (regex == NULL || set->machine_bytes >= LS_REGEX_MACHINE_BYTES)
+		return NULL;
+	(void) pcre2_pattern_info(regex->code, PCRE2_INFO_SIZE, &size);
+	if (size > COMPILED_LIMIT || pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) != 0)
+		return NULL;
+	if (pcre2_pattern_info(regex->code, PCRE2_INFO_JITSIZE, &size) == 0)
+		set->machine_bytes += size;
+	regex->set = set;
+	regex->next = set->first;
+	set->first = regex;
+	return regex;
+}
+
+int
+ls_regex_quick(ls_regex *machine, ls_str text)
+{
+	int code;
+
+	if (text.len > QUICK_TEXT)
+		return -1;
+	if (!ls_utf8_valid(text.data, text.len))
+		return 0;
+	pcre2_set_match_limit(machine->context,
+						  (uint32_t) (WINDOW_STEPS / WINDOW / (text.len + 1)) + 16);
+	code = pcre2_match(machine->code, (PCRE2_SPTR) text.data, text.len, 0, PCRE2_NO_UTF_CHECK,
+					   machine->data, machine->context);
+	return code >= 0 ? 1 : code == PCRE2_ERROR_NOMATCH ? 0 : -1;
 }
 
 static int

@@ -132,9 +132,8 @@ ls_needle_find(const ls_needle *needle, const char *s, size_t len)
 	return LS_NOT_FOUND;
 }
 
-/* Is there U+017F or U+212A, the only others that fold to ASCII letters? */
-static bool
-folds_to_ascii(const char *s, size_t len)
+bool
+ls_folds_to_ascii(const char *s, size_t len)
 {
 	const uint8_t *p = (const uint8_t *) s;
 	size_t i = 0;
@@ -167,7 +166,7 @@ folds_to_ascii(const char *s, size_t len)
 bool
 ls_needle_must_fold(const ls_needle *needle, const char *s, size_t len)
 {
-	return !needle->ascii || (needle->from_high && folds_to_ascii(s, len));
+	return !needle->ascii || (needle->from_high && ls_folds_to_ascii(s, len));
 }
 
 static ls_str
@@ -304,7 +303,7 @@ ls_phrase_in(const ls_phrase *phrase, ls_str text, ls_buf *fold)
 	/* A phrase without tokens matches every text. */
 	if (phrase->n_tokens == 0)
 		return true;
-	if (!phrase->ascii || (phrase->from_high && folds_to_ascii(text.data, text.len)))
+	if (!phrase->ascii || (phrase->from_high && ls_folds_to_ascii(text.data, text.len)))
 		text = folded(text, fold);
 	if (fold->failed)
 		return false;

@@ -34,6 +34,9 @@ PG_FUNCTION_INFO_V1(logsvc_search_memory);
 /* How much of it is kept for the next part. */
 #define KEPT_MEMORY ((size_t) 64 * 1024 * 1024)
 
+/* What regular expressions are compiled to. */
+#define MACHINE_MEMORY ((size_t) 4 * 1024 * 1024)
+
 ls_scan_session *ls_scan_current = NULL;
 
 static size_t memory_share = 0; /* 0: this is no parallel worker */
@@ -365,6 +368,34 @@ ls_scan_close(ls_scan *scan)
 	MemoryContextDelete(scan->context);
 }
 
+/* Machine code of regular expressions, in memory of its own, which is freed with the scan's. */
+typedef struct machine_code
+{
+	ls_regex_set set;
+	ls_arena *arena;
+	MemoryContextCallback callback;
+} machine_code;
+
+static void
+free_machine_code(void *argument)
+{
+	ls_regex_set_free(&((machine_code *) argument)->set);
+}
+
+static void
+allow_machine_code(ls_scan *scan)
+{
+	MemoryContext context =
+		AllocSetContextCreate(scan->context, "regular expressions of a scan", ALLOCSET_SMALL_SIZES);
+	machine_code *code = MemoryContextAllocZero(context, sizeof(*code));
+
+	code->arena = ls_context_arena(context, MACHINE_MEMORY);
+	code->callback.func = free_machine_code;
+	code->callback.arg = code;
+	MemoryContextRegisterResetCallback(context, &code->callback);
+	ls_filter_machine(scan->run, code->arena, &code->set);
+}
+
 uint32
 ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected)
 {
@@ -383,7 +414,10 @@ ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected)
 	{
 		scan->run = ls_filter_prepare(scan->arena, scan->part, scan->filter, scan->from, scan->to);
 		if (scan->run != NULL)
+		{
 			ls_filter_interruptible(scan->run, &InterruptPending, ProcessInterrupts);
+			allow_machine_code(scan);
+		}
 	}
 	if (scan->run == NULL || !ls_filter_may_match(scan->run, block, &may))
 		ls_scan_fail(scan);
