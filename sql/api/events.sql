@@ -54,7 +54,7 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 20 COST 100
 AS 'MODULE_PATHNAME', 'logsvc_part_fields';
 COMMENT ON FUNCTION logsvc_internal.part_fields(bigint, bytea, bytea) IS
   'The attributes of the events of a part and the types of their values (string, number, boolean, '
-  'null, json)';
+  'null, json); with type builtin, which of source, service, trace_id and span_id they have';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.searched_indexes(index text) RETURNS text[]
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -169,7 +169,7 @@ BEGIN
   stored AS (
     SELECT f.name, array_agg(DISTINCT f.type) AS types
       FROM header h CROSS JOIN LATERAL logsvc_internal.part_fields(h.id, h.header, h.body) f
-     WHERE f.type <> 'json'
+     WHERE f.type NOT IN ('json', 'builtin')
        AND NOT EXISTS (SELECT FROM sampled s WHERE NOT s.builtin AND s.name = f.name)
      GROUP BY f.name)
   SELECT jsonb_agg(f.field ORDER BY f.builtin DESC, f.name COLLATE "C"),

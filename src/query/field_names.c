@@ -23,9 +23,12 @@ add_names(ls_field_names *names, int n)
 	for (int i = 0; i < n; i++)
 	{
 		char *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+		char *builtin = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2);
 
 		if (name == NULL)
 			names->complete = false;
+		else if (builtin[0] == 't')
+			names->builtins |= 1u << ls_query_builtin_find(ls_str_of_cstring(name));
 		else
 			names->items[names->n++] = ls_str_of_cstring(name);
 	}
@@ -40,7 +43,7 @@ given_names(const ls_search *s)
 	ls_field_names names = {.complete = true};
 
 	if (s->given->rows > 0)
-		add_names(&names, (int) ls_statement_read("SELECT DISTINCT f.name FROM"
+		add_names(&names, (int) ls_statement_read("SELECT DISTINCT f.name, f.type = 'builtin' FROM"
 												  " logsvc_internal.part_fields(0, $1, $2) f",
 												  2, types, values));
 	return names;
@@ -59,9 +62,9 @@ ls_search_field_names(const ls_search *s, int most_parts)
 		" UNION ALL SELECT q.id, q.header, q.body, q.max_time FROM logsvc_internal.queue q"
 		" WHERE q.organization_id = $1 AND (NOT q.audit OR '_audit' = ANY ($2))"
 		" AND q.max_time >= $3 AND q.min_time < $4) u ORDER BY u.max_time DESC LIMIT $5)"
-		" SELECT NULL WHERE (SELECT pg_catalog.count(*) FROM h) = $5"
+		" SELECT NULL, NULL::pg_catalog.bool WHERE (SELECT pg_catalog.count(*) FROM h) = $5"
 		/* Skip damaged parts; the search itself reports them. */
-		" UNION ALL (SELECT DISTINCT f.name FROM h, LATERAL"
+		" UNION ALL (SELECT DISTINCT f.name, f.type = 'builtin' FROM h, LATERAL"
 		" logsvc_internal.part_fields(h.id, h.header, h.body) f"
 		" WHERE pg_catalog.octet_length(h.header) > 5)";
 	Oid types[] = {UUIDOID, TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID};

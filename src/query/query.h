@@ -170,6 +170,8 @@ typedef struct ls_field_names
 	ls_str *items;
 	int n;
 	bool complete; /* false: there may be more */
+	uint32
+		builtins; /* bits of ls_query_builtin: of source, service, trace_id, span_id those there are */
 } ls_field_names;
 
 /*

@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * unknown.c
- *	  Warnings about attributes that no event has.
+ *	  Warnings about fields that no event has.
+ *
+ * Of the fields that every event can have, those are looked at that senders often give as
+ * attributes of another name.
  *
  * The names of attributes are read from the headers of parts.  This is done only
  * where a warning helps: when a query is validated, and when a search found
@@ -32,13 +35,40 @@ typedef struct collector
 	int n;
 } collector;
 
+/* Attributes that often have what the field is for; NULL: there are none such. */
+static const char *const *
+attributes_of(ls_query_builtin field)
+{
+	static const char *const source[] = {"source", "host.name", "host", "hostname", NULL};
+	static const char *const service[] = {"service", "service.name", "service_name", NULL};
+	static const char *const trace[] = {"trace_id", "traceId", "trace.id", "traceID", NULL};
+	static const char *const span[] = {"span_id", "spanId", "span.id", "spanID", NULL};
+
+	switch (field)
+	{
+		case LS_QUERY_SOURCE:
+			return source;
+		case LS_QUERY_SERVICE:
+			return service;
+		case LS_QUERY_TRACE_ID:
+			return trace;
+		case LS_QUERY_SPAN_ID:
+			return span;
+		default:
+			return NULL;
+	}
+}
+
 /* Each field once; a subtraction always. */
 static void
 collect(void *context, ls_query_field *field, const ls_query_field *before, bool right)
 {
 	collector *c = context;
 
-	if (field->builtin != LS_QUERY_NOT_BUILTIN || field->n_parts == 0 || c->n == MOST_NAMES)
+	bool wanted = field->builtin == LS_QUERY_NOT_BUILTIN ? field->n_parts > 0
+														 : attributes_of(field->builtin) != NULL;
+
+	if (!wanted || c->n == MOST_NAMES)
 		return;
 	for (int i = 0; i < c->n; i++)
 	{
@@ -87,11 +117,35 @@ warn_unknown(ls_search *s, const reading *r, const ls_field_names *names)
 }
 
 static bool
+is_known(const ls_query_field *field, const ls_field_names *names)
+{
+	return field->builtin != LS_QUERY_NOT_BUILTIN ? (names->builtins >> field->builtin & 1) != 0
+												  : ls_field_names_have_path(names, field);
+}
+
+/* Of a field that every event can have and none has: which attribute has it. */
+static void
+warn_builtin(ls_search *s, const ls_query_field *field, const ls_field_names *names)
+{
+	const char *const *name = attributes_of(field->builtin);
+
+	while (*name != NULL && !ls_field_names_have(names, ls_str_of_cstring(*name)))
+		name++;
+	if (*name != NULL)
+		ls_query_warn(
+			s->query, s->arena, "UNKNOWN_FIELD", field->span,
+			"no event has the field %s: did you mean %s%s?", ls_query_builtin_name(field->builtin),
+			ls_query_builtin_find(ls_str_of_cstring(*name)) != LS_QUERY_NOT_BUILTIN ? "attributes."
+																					: "",
+			*name);
+}
+
+static bool
 all_known(const collector *c, const ls_field_names *names)
 {
 	for (int i = 0; i < c->n; i++)
 	{
-		if (c->items[i].before != NULL || !ls_field_names_have_path(names, c->items[i].field))
+		if (c->items[i].before != NULL || !is_known(c->items[i].field, names))
 			return false;
 	}
 	return true;
@@ -128,7 +182,11 @@ ls_search_warn_unknown(ls_search *s)
 				continue;
 			}
 		}
-		if (!ls_field_names_have_path(&names, r->field))
+		if (is_known(r->field, &names))
+			continue;
+		if (r->field->builtin != LS_QUERY_NOT_BUILTIN)
+			warn_builtin(s, r->field, &names);
+		else
 			warn_unknown(s, r, &names);
 	}
 }

@@ -16,6 +16,25 @@ PG_FUNCTION_INFO_V1(logsvc_part_fields);
 
 #define HEADER_MEMORY ((size_t) 64 * 1024 * 1024)
 
+/* The name of a field that only some events have, in the language; NULL: another column. */
+static const char *
+builtin_name(ls_field field)
+{
+	switch (field)
+	{
+		case LS_FIELD_SOURCE:
+			return "source";
+		case LS_FIELD_SERVICE:
+			return "service";
+		case LS_FIELD_TRACE_ID:
+			return "trace_id";
+		case LS_FIELD_SPAN_ID:
+			return "span_id";
+		default:
+			return NULL;
+	}
+}
+
 static const char *
 type_name(ls_kind kind)
 {
@@ -38,7 +57,8 @@ type_name(ls_kind kind)
 
 /*
  * part_fields(part_id bigint, header bytea, body bytea) returns table (name text,
- * type text): each attribute of its events, once for each type that its values have.
+ * type text): each attribute of its events, once for each type that its values have; and, with type
+ * builtin, which of source, service, trace_id and span_id some of them have.
  */
 Datum
 logsvc_part_fields(PG_FUNCTION_ARGS)
@@ -59,13 +79,16 @@ logsvc_part_fields(PG_FUNCTION_ARGS)
 	for (uint32 i = 0; i < ls_part_columns(part); i++)
 	{
 		const ls_column *column = ls_part_column(part, i);
+		bool attribute = column->field == LS_FIELD_ATTRIBUTE;
+		const char *builtin = attribute ? NULL : builtin_name(column->field);
 		Datum values[2];
 		bool nulls[2] = {false};
 
-		if (column->field != LS_FIELD_ATTRIBUTE)
+		if (!attribute && builtin == NULL)
 			continue;
-		values[0] = PointerGetDatum(ls_text_of_str(column->key));
-		values[1] = CStringGetTextDatum(type_name(column->kind));
+		values[0] =
+			attribute ? PointerGetDatum(ls_text_of_str(column->key)) : CStringGetTextDatum(builtin);
+		values[1] = CStringGetTextDatum(attribute ? type_name(column->kind) : "builtin");
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	ls_arena_destroy(arena);
