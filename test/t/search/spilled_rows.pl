@@ -201,7 +201,7 @@ my %sets = (
 	# those parts out.
 	part_fields => sub
 		{ is($t->sql(q{SELECT string_agg(DISTINCT f.name || ' ' || f.type, ',' ORDER BY f.name || ' ' || f.type) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'acme',
-		LATERAL logsvc_internal.part_fields(p.id, header, body) f WHERE index_name = 'main'}), 'customer string,n number,text string', 'part_fields');
+		LATERAL logsvc_internal.part_fields(p.id, header, body) f WHERE index_name = 'main'}), 'customer string,n number,source builtin,text string', 'part_fields');
 		is($t->sql("SELECT logsvc.act_as('globex') \\gset _\nSELECT "
 			. "jsonb_array_length(logsvc.search_fields() -> 'data') > 100"), 't',
 				'fields of events with many') },
