@@ -107,6 +107,15 @@ test-packages:
 
 ## make installcheck        pg_regress on a running server in which logsvc is installed and preloaded (PGXS)
 
+# test/year/year.pl says what its variables do.
+.PHONY: year
+## make year                a year of 50 organizations, with a clock that is set ahead, 30 min; DAYS=365 TENANTS=50 EVENTS=20000 RETENTION=90
+year: bench-install build/unit/event_source build/unit/clock.so
+	$(staged) test/year/year.pl
+build/unit/clock.so: test/year/clock.c
+	@mkdir -p $(@D)
+	@$(CC) -std=c11 -Wall -Wextra -O2 -shared -fPIC -o $@ $<
+
 # test/soak/soak.pl says what its variables do.
 .PHONY: soak
 ## make soak                faults under load, nothing accepted may be lost, 20 min; ROUNDS=60 SEED= FAULTS= SECONDS= DURATION=
