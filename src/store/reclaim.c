@@ -86,11 +86,21 @@
 #define STEP_TIME (250 * USECS_PER_SEC / 1000)
 
 /*
- * The tail becomes free only if vacuum also removes a few dead rows, and their index
- * entries.
+ * Options of a TOAST table.  The tail becomes free only if vacuum also removes a few dead
+ * rows, and their index entries.
  */
-#define OPTIONS \
-	"autovacuum_vacuum_scale_factor=0", "autovacuum_vacuum_threshold=0", "vacuum_index_cleanup=on"
+static const char *const shrink_options[] = {
+	"autovacuum_vacuum_scale_factor=0", "autovacuum_vacuum_threshold=0", "vacuum_index_cleanup=on"};
+
+/*
+ * Options of a partition and its TOAST table: the next autovacuum freezes all rows, at the
+ * latest ten million transactions later.  Otherwise many days would be frozen together, when
+ * their transaction ids get old.  A later autovacuum reads no frozen page.
+ */
+static const char *const freeze_options[] = {
+	"autovacuum_vacuum_insert_threshold=0", "autovacuum_vacuum_insert_scale_factor=0",
+	"autovacuum_freeze_min_age=0", "autovacuum_freeze_table_age=0",
+	"autovacuum_freeze_max_age=10000000"};
 
 /* When to look at a partition again. */
 typedef struct past_partition
@@ -123,6 +133,7 @@ struct ls_reclaim
 	/* The partition at hand; InvalidOid: none. */
 	Oid current;
 	char name[2 * NAMEDATALEN + 8];
+	bool is_day;      /* of one day; else of days that had no partition */
 	bool over;        /* the pass is */
 	TimestampTz next; /* when it is looked at again */
 	int64 last_id;
@@ -176,6 +187,7 @@ choose(void *context)
 			ls_hash64(&p->oid, sizeof(p->oid), 0) % (uint64) r->shards != (uint64) r->shard)
 			continue;
 		r->current = p->oid;
+		r->is_day = p->day != DATEVAL_NOEND;
 		strlcpy(r->name, p->name, sizeof(r->name));
 		return;
 	}
@@ -225,40 +237,52 @@ read_map(ls_reclaim *r, Relation toast)
 	pfree(chunks);
 }
 
+/* Does a partition ("p") or its TOAST table ("t") have these options? */
+static bool
+has_options(const ls_reclaim *r, const char *table, const char *const *options, int n)
+{
+	Oid types[] = {OIDOID, TEXTARRAYOID};
+	Datum *wanted = palloc(n * sizeof(Datum));
+	Datum values[2];
+
+	for (int i = 0; i < n; i++)
+		wanted[i] = CStringGetTextDatum(options[i]);
+	values[0] = ObjectIdGetDatum(r->current);
+	values[1] = PointerGetDatum(construct_array(wanted, n, TEXTOID, -1, false, 'i'));
+	if (SPI_execute_with_args(
+			psprintf("SELECT FROM pg_catalog.pg_class p"
+					 " JOIN pg_catalog.pg_class t ON t.oid = p.reltoastrelid"
+					 " WHERE p.oid = $1 AND %s.reloptions OPERATOR(pg_catalog.@>) $2",
+					 table),
+			2, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the options of a partition");
+	return SPI_processed > 0;
+}
+
+/* The lock is the one that vacuum takes: only vacuum waits for it. */
+static void
+set_options(const ls_reclaim *r, const char *prefix, const char *const *options, int n)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "ALTER TABLE %s SET (", r->name);
+	for (int i = 0; i < n; i++)
+		appendStringInfo(&sql, "%s%s%s", i > 0 ? ", " : "", prefix, options[i]);
+	appendStringInfoChar(&sql, ')');
+	if (SPI_execute(sql.data, false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not set the options of a partition");
+}
+
 /*
  * A few moved rows can keep a long tail from being truncated, and autovacuum would wait
- * until there are many.  The lock is the one that vacuum takes: only vacuum waits for it.
+ * until there are many.
  */
 static void
 hasten_vacuum(const ls_reclaim *r)
 {
-	static const char *const options[] = {OPTIONS};
-	Oid types[] = {OIDOID, TEXTARRAYOID};
-	Datum wanted[lengthof(options)];
-	Datum values[2];
-
-	for (int i = 0; i < (int) lengthof(options); i++)
-		wanted[i] = CStringGetTextDatum(options[i]);
-	values[0] = ObjectIdGetDatum(r->current);
-	values[1] =
-		PointerGetDatum(construct_array(wanted, lengthof(options), TEXTOID, -1, false, 'i'));
-	if (SPI_execute_with_args("SELECT FROM pg_catalog.pg_class p"
-							  " JOIN pg_catalog.pg_class t ON t.oid = p.reltoastrelid"
-							  " WHERE p.oid = $1 AND t.reloptions OPERATOR(pg_catalog.@>) $2",
-							  2, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the options of a partition");
-	if (SPI_processed == 0)
-	{
-		StringInfoData sql;
-
-		initStringInfo(&sql);
-		appendStringInfo(&sql, "ALTER TABLE %s SET (", r->name);
-		for (int i = 0; i < (int) lengthof(options); i++)
-			appendStringInfo(&sql, "%stoast.%s", i > 0 ? ", " : "", options[i]);
-		appendStringInfoChar(&sql, ')');
-		if (SPI_execute(sql.data, false, 0) != SPI_OK_UTILITY)
-			elog(ERROR, "could not set the options of a partition");
-	}
+	if (!has_options(r, "t", shrink_options, lengthof(shrink_options)))
+		set_options(r, "toast.", shrink_options, lengthof(shrink_options));
 }
 
 /* Has nothing been written or merged for long enough? */
@@ -281,7 +305,7 @@ is_quiet(ls_reclaim *r)
 	return true;
 }
 
-/* Is it worth it? */
+/* Is it worth it?  If not, all rows are where they stay, and may be frozen. */
 static void
 examine(void *context)
 {
@@ -289,6 +313,8 @@ examine(void *context)
 	Relation partition;
 	Relation toast;
 	Oid toast_oid;
+	bool is_large;
+	bool freeze;
 
 	r->over = true;
 	ls_transaction_set("lock_timeout", LOCK_WAIT);
@@ -301,11 +327,16 @@ examine(void *context)
 	if (!OidIsValid(toast_oid))
 		return;
 	toast = table_open(toast_oid, AccessShareLock);
-	if (RelationGetNumberOfBlocks(toast) >= MIN_GAIN)
+	is_large = RelationGetNumberOfBlocks(toast) >= MIN_GAIN;
+	freeze = r->is_day && !has_options(r, "p", freeze_options, lengthof(freeze_options));
+	if (is_large || freeze)
 	{
 		if (!is_quiet(r))
+		{
 			r->next = GetCurrentTimestamp() + NOT_QUIET_INTERVAL;
-		else
+			freeze = false;
+		}
+		else if (is_large)
 		{
 			read_map(r, toast);
 			r->over = r->length - r->keep < Max(MIN_GAIN, r->length / MIN_GAIN_SHARE);
@@ -314,6 +345,11 @@ examine(void *context)
 	table_close(toast, NoLock);
 	if (!r->over)
 		hasten_vacuum(r);
+	else if (freeze)
+	{
+		set_options(r, "", freeze_options, lengthof(freeze_options));
+		set_options(r, "toast.", freeze_options, lengthof(freeze_options));
+	}
 }
 
 /* ---- which parts ---- */

@@ -250,5 +250,20 @@ ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.deletion WHERE
 is($t->sql("SELECT sum(rows), (SELECT sum(deleted) FROM logsvc_internal.deletion) FROM $name"),
 	($events - 1) * $#orgs . '|' . $#orgs, 'these events are gone');
 is($t->sql('SELECT count(*) FROM logsvc.verify_parts()'), 0, 'and every part is as it should be');
+# ---- what is cold is frozen ----
+
+# The options came when there was nothing more to move; vacuum comes with the next rows, or when the
+# transaction ids get old.
+compactors(0);
+is($t->sql("SELECT bool_and(reloptions @> '{autovacuum_freeze_min_age=0,autovacuum_freeze_max_age=10000000}') "
+	. "FROM pg_class WHERE oid IN ('$name'::regclass, '$toast'::regclass)"), 't', 'a day that is over is to be frozen');
+is($t->sql("SELECT coalesce(reloptions::text, '') !~ 'freeze' FROM pg_class WHERE oid = '$today'::regclass"), 't',
+	'but not one that is not');
+load(1, 2);
+$t->sql('CREATE EXTENSION pg_visibility');
+$t->set('autovacuum', 'on');
+ok(wait_until(sub { $t->sql("SELECT bool_and(pg_relation_size(r) / 8192 = (pg_visibility_map_summary(r)).all_frozen) FROM "
+	. "unnest(ARRAY['$name', '$toast']::regclass[]) r") eq 't' }), 'autovacuum freezes it');
+
 $t->stop;
 done_testing;
