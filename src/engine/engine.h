@@ -231,6 +231,13 @@ typedef struct ls_engine_host
 	bool (*load)(void *context, uint32_t field, const ls_engine_rows *rows, ls_arena *arena,
 				 ls_values *values);
 
+	/*
+	 * The same for the lengths of a field's texts, in characters, where they are known without the
+	 * texts.  *done is false if they are not: `values` is as it was.  NULL: they are never known.
+	 */
+	bool (*load_lengths)(void *context, uint32_t field, const ls_engine_rows *rows, ls_arena *arena,
+						 ls_values *values, bool *done);
+
 	/* A text in another case; data NULL when out of memory. */
 	ls_str (*change_case)(void *context, ls_arena *arena, ls_str text, bool upper);
 	bool ascii_case; /* texts in ASCII change as everywhere */

@@ -42,6 +42,8 @@ struct ls_engine_program
 	ls_str zone;
 	ls_str fields[LS_ENGINE_MAX_FIELDS];
 	uint32_t n_fields;
+	uint32_t lengths[LS_ENGINE_MAX_FIELDS]; /* fields whose len() is read as one more field */
+	uint32_t n_lengths;
 	ls_engine_instruction *steps;
 	uint32_t n_steps;
 	ls_engine_node **values;

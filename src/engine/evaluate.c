@@ -92,11 +92,88 @@ split_rows(ls_engine *e, const frame *f, const ls_values *values, bool wanted, f
 
 /* ---- fields and values ---- */
 
+/* The lengths of texts, without a value of each row. */
+static void
+lengths(ls_engine *e, const ls_engine_node *node, const frame *f, const ls_values *texts,
+		ls_values *result)
+{
+	for (uint32_t k = 0; k < f->n && e->error == LS_ENGINE_OK; k++)
+	{
+		uint32_t row = f->cells[k];
+		uint32_t cell = ls_values_place(texts, row);
+
+		if (texts->kinds[cell] == LS_CELL_STRING)
+		{
+			result->kinds[row] = LS_CELL_INTEGER;
+			result->numbers[row].i =
+				(int64_t) ls_utf8_length(texts->texts[cell].data, texts->texts[cell].len);
+		}
+		else
+		{
+			ls_scalar arg = ls_values_get(texts, cell);
+			ls_scalar v = ls_engine_call(e, node, &arg);
+
+			ls_values_put(result, row, &v);
+		}
+		result->texts[row] = ls_str_make(NULL, 0);
+	}
+}
+
+static const ls_values *field_values(ls_engine *e, uint32_t field);
+
+/* The lengths of a field: as the host knows them, or of its values. */
+static bool
+load_lengths(ls_engine *e, uint32_t of, ls_values *result)
+{
+	static const ls_engine_node len = {.op = LS_OP_CALL, .function = LS_CALL_LEN};
+	frame f = {.field = EVERYTHING, .width = e->rows.width, .cells = e->rows.cells, .n = e->rows.n};
+	const ls_values *loaded;
+	ls_values texts;
+	bool done = false;
+
+	if ((e->loaded & UINT64_C(1) << of) == 0 && e->host.load_lengths != NULL &&
+		!e->host.load_lengths(e->host.context, of, &e->rows, e->batch, result, &done))
+	{
+		ls_engine_fail(e, ls_arena_failed(e->batch) ? LS_ENGINE_MEMORY : LS_ENGINE_HOST);
+		return false;
+	}
+	loaded = done ? NULL : field_values(e, of);
+	if (loaded == NULL)
+		return done;
+	texts = *loaded;
+	if (texts.constant || texts.index != NULL)
+	{
+		/* Of all entries, whether or not a row has them. */
+		uint16_t *places;
+
+		f.width = f.n = texts.constant ? 1 : texts.width;
+		places = checked(e, ls_arena_alloc(e->batch, f.n * sizeof(uint16_t)));
+		for (uint32_t i = 0; places != NULL && i < f.n; i++)
+			places[i] = (uint16_t) i;
+		f.cells = places;
+		texts.constant = false;
+		texts.index = NULL;
+	}
+	if (f.cells == NULL || !ls_values_make(e->batch, f.width, result))
+		return checked(e, NULL) != NULL;
+	lengths(e, &len, &f, &texts, result);
+	result->constant = loaded->constant;
+	result->index = loaded->index;
+	return e->error == LS_ENGINE_OK;
+}
+
 static const ls_values *
 field_values(ls_engine *e, uint32_t field)
 {
 	if ((e->loaded & UINT64_C(1) << field) != 0)
 		return &e->fields[field];
+	if (field >= e->program->n_fields)
+	{
+		if (!load_lengths(e, e->program->lengths[field - e->program->n_fields], &e->fields[field]))
+			return NULL;
+		e->loaded |= UINT64_C(1) << field;
+		return &e->fields[field];
+	}
 	if (!e->host.load(e->host.context, field, &e->rows, e->batch, &e->fields[field]))
 	{
 		ls_engine_fail(e, ls_arena_failed(e->batch) ? LS_ENGINE_MEMORY : LS_ENGINE_HOST);
@@ -520,33 +597,6 @@ compute(ls_engine *e, const ls_engine_node *node, const frame *f)
 
 /* ---- functions ---- */
 
-/* The lengths of texts, without a value of each row. */
-static void
-lengths(ls_engine *e, const ls_engine_node *node, const frame *f, const ls_values *texts,
-		ls_values *result)
-{
-	for (uint32_t k = 0; k < f->n && e->error == LS_ENGINE_OK; k++)
-	{
-		uint32_t row = f->cells[k];
-		uint32_t cell = ls_values_place(texts, row);
-
-		if (texts->kinds[cell] == LS_CELL_STRING)
-		{
-			result->kinds[row] = LS_CELL_INTEGER;
-			result->numbers[row].i =
-				(int64_t) ls_utf8_length(texts->texts[cell].data, texts->texts[cell].len);
-		}
-		else
-		{
-			ls_scalar arg = ls_values_get(texts, cell);
-			ls_scalar v = ls_engine_call(e, node, &arg);
-
-			ls_values_put(result, row, &v);
-		}
-		result->texts[row] = ls_str_make(NULL, 0);
-	}
-}
-
 static ls_values *
 call(ls_engine *e, const ls_engine_node *node, const frame *f)
 {
@@ -654,7 +704,7 @@ ls_engine_make(ls_arena *arena, ls_arena *batch, ls_engine_program *program,
 	e->batch = batch;
 	e->program = program;
 	e->host = *host;
-	e->fields = ls_new_array(arena, ls_values, program->n_fields + 1);
+	e->fields = ls_new_array(arena, ls_values, program->n_fields + program->n_lengths + 1);
 	e->made = ls_new_array(arena, ls_values *, program->n_values + 1);
 	e->left = ls_new_array(arena, uint16_t, LS_ENGINE_MAX_BATCH);
 	return e->fields == NULL || e->made == NULL || e->left == NULL ? NULL : e;

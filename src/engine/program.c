@@ -176,6 +176,25 @@ read_operator(reading *in, ls_engine_node *node)
 	return node->args != NULL;
 }
 
+/* len() of a field becomes a field of its own, which may be read without the texts. */
+static void
+read_as_length(ls_engine_program *program, ls_engine_node *node)
+{
+	uint32_t of = node->args[0]->number;
+	uint32_t i = 0;
+
+	while (i < program->n_lengths && program->lengths[i] != of)
+		i++;
+	if (program->n_fields + i >= LS_ENGINE_MAX_FIELDS)
+		return;
+	program->lengths[i] = of;
+	program->n_lengths = i < program->n_lengths ? program->n_lengths : i + 1;
+	node->op = LS_OP_FIELD;
+	node->n_args = 0;
+	node->number = program->n_fields + i;
+	node->depends = UINT64_C(1) << node->number;
+}
+
 /* Constants that are prepared once, and those that must have a certain form. */
 static bool
 prepare(reading *in, ls_engine_node *node)
@@ -234,6 +253,9 @@ read_expression(reading *in, int depth)
 	}
 	if (node->depth > LS_ENGINE_MAX_CHAIN)
 		return refuse(in, "is too complex");
+	if (node->op == LS_OP_CALL && node->function == LS_CALL_LEN &&
+		node->args[0]->op == LS_OP_FIELD && node->args[0]->number < in->program->n_fields)
+		read_as_length(in->program, node);
 	return prepare(in, node) ? node : NULL;
 }
 

@@ -313,6 +313,13 @@ extern bool ls_part_text_templates(ls_part *part, uint32_t block, uint32_t colum
 extern bool ls_part_template_text(ls_part *part, const ls_text_templates *templates, uint32_t v,
 								  ls_str *text);
 
+/*
+ * The number of characters of each value of a column in a block, without making the texts; NULL in
+ * *lengths: they are not stored as templates.  Lives as long.  False: see ls_part_error.
+ */
+extern bool ls_part_text_lengths(ls_part *part, uint32_t block, uint32_t column,
+								 const uint32_t **lengths, uint32_t *n);
+
 /* Frees the decoded data of blocks; dictionaries stay. */
 extern void ls_part_release_block(ls_part *part);
 

@@ -534,3 +534,25 @@ ls_part_template_text(ls_part *part, const ls_text_templates *templates, uint32_
 	return ls_part_templates_text(templates, v, part->block_arena, text) ||
 		   ls_part_fail(part, ls_arena_failed(part->block_arena) ? "out of memory" : damaged);
 }
+
+bool
+ls_part_text_lengths(ls_part *part, uint32_t block, uint32_t column, const uint32_t **lengths,
+					 uint32_t *n)
+{
+	ls_text_templates templates;
+	uint32_t *made;
+
+	*lengths = NULL;
+	*n = 0;
+	if (!ls_part_text_templates(part, block, column, &templates))
+		return false;
+	if (templates.n == 0)
+		return true;
+	made = ls_arena_alloc(part->block_arena, templates.count * sizeof(uint32_t));
+	if (made == NULL)
+		return ls_part_fail(part, "out of memory");
+	ls_part_templates_lengths(&templates, templates.count, made);
+	*lengths = made;
+	*n = templates.count;
+	return true;
+}

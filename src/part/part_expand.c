@@ -553,3 +553,59 @@ ls_part_templates_text(const ls_text_templates *from, uint32_t v, ls_arena *aren
 	ls_buf_init(&buf, arena);
 	return ls_part_templates_put(from, v, &buf, text);
 }
+
+/* The characters of a row that are not the same in all rows. */
+static uint32_t
+row_length(const template *t, uint32_t row)
+{
+	uint32_t n = 0;
+
+	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
+	{
+		uint32_t digits;
+		ls_str s;
+
+		switch (o->kind)
+		{
+			case LS_TEMPLATE_INTEGERS:
+			case LS_TEMPLATE_PACKED:
+				digits = ls_template_digits((uint64_t) o->u.column->integers[row]);
+				n += digits > o->parameter ? digits : o->parameter;
+				break;
+			case LS_TEMPLATE_CODES:
+				s = o->u.column->list[o->u.column->codes[row]];
+				n += (uint32_t) ls_utf8_length(s.data, s.len);
+				break;
+			case LS_TEMPLATE_TEXTS:
+				s = o->u.column->entries[row];
+				n += (uint32_t) ls_utf8_length(s.data, s.len);
+				break;
+			default:
+				break;
+		}
+	}
+	return n;
+}
+
+/* Characters are counted by their first bytes, so what a border of ops cuts counts once. */
+void
+ls_part_templates_lengths(const ls_text_templates *from, uint32_t n, uint32_t *lengths)
+{
+	for (uint32_t i = 0; i < from->n; i++)
+	{
+		template *t = &from->templates[i];
+
+		t->length = t->n_digits + t->n_nibbles;
+		for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
+		{
+			if (o->kind == LS_TEMPLATE_LITERAL)
+				t->length += (uint32_t) ls_utf8_length(o->u.literal, o->parameter);
+		}
+	}
+	for (uint32_t v = 0; v < n; v++)
+	{
+		const template *t = &from->templates[from->numbers[v]];
+
+		lengths[v] = t->length + row_length(t, from->places[v]);
+	}
+}

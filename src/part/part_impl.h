@@ -139,6 +139,9 @@ extern bool ls_part_templates_text(const ls_text_templates *from, uint32_t v, ls
 extern bool ls_part_templates_put(const ls_text_templates *from, uint32_t v, ls_buf *buf,
 								  ls_str *text);
 
+/* The number of characters of the texts of values 0 to n - 1. */
+extern void ls_part_templates_lengths(const ls_text_templates *from, uint32_t n, uint32_t *lengths);
+
 /* ---- part_codec.c: compressed, checksummed frames ---- */
 
 typedef struct ls_part_compressor ls_part_compressor;

@@ -212,6 +212,44 @@ load(void *context, uint32_t number, const ls_engine_rows *rows, ls_arena *arena
 	return load_rows(p, field, rows, arena, values);
 }
 
+/* The lengths of texts that are stored as templates. */
+static bool
+load_lengths(void *context, uint32_t number, const ls_engine_rows *rows, ls_arena *arena,
+			 ls_values *values, bool *done)
+{
+	ls_scan_program *p = context;
+	ls_scan_field *field = &p->fields[number];
+	ls_part *part = p->scan->part;
+	ls_scan_column *column = field->columns;
+	const uint32_t *lengths;
+	uint32_t n;
+
+	*done = false;
+	if (field->source != LS_SOURCE_COLUMNS || field->n_columns != 1 || column->nested > 0 ||
+		column->kind != LS_KIND_STRING)
+		return true;
+	if (!ls_part_text_lengths(part, p->block, column->column, &lengths, &n))
+		ls_scan_fail(p->scan);
+	if (lengths == NULL)
+		return true;
+	column->ranks = ls_part_ranks(part, p->block, column->column);
+	if (column->ranks == NULL)
+		ls_scan_fail(p->scan);
+	if (!ls_values_make(arena, rows->width, values))
+		return false;
+	for (uint32 k = 0; k < rows->n; k++)
+	{
+		uint32 cell = rows->cells[k];
+		uint32 v = column->ranks[rows->rows[cell]];
+
+		values->kinds[cell] = v < n ? LS_CELL_INTEGER : LS_CELL_NULL;
+		values->numbers[cell].i = v < n ? lengths[v] : 0;
+		values->texts[cell] = ls_str_make(NULL, 0);
+	}
+	*done = true;
+	return true;
+}
+
 /* ---- programs ---- */
 
 void
@@ -242,6 +280,7 @@ ls_scan_set_program(ls_scan *scan, ls_str bytes, ls_time now)
 	ls_engine_host_init(&p->host, ls_engine_zone(p->program), now);
 	p->host.context = p;
 	p->host.load = load;
+	p->host.load_lengths = load_lengths;
 	p->engine = ls_engine_make(kept, p->batch, p->program, &p->host);
 	if (p->engine == NULL)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);

@@ -68,12 +68,15 @@ decode(ls_str payload, const ls_str *values, uint32_t n)
 	/* The same, one by one. */
 	if (payload.len > 0 && bytes[0] == LS_TEXTS_TEMPLATES)
 	{
+		static uint32_t lengths[LS_PART_BLOCK_ROWS];
 		ls_text_templates templates;
 		bool read;
 
 		r = ls_reader_make(bytes + 1, payload.len - 1);
 		read = ls_part_templates_read(&r, n, arena, &templates) && r.pos == r.end;
 		same = same && read;
+		if (read)
+			ls_part_templates_lengths(&templates, n, lengths);
 		for (uint32_t i = 0; read && i < n; i++)
 		{
 			uint32_t v = n - 1 - i;
@@ -81,6 +84,7 @@ decode(ls_str payload, const ls_str *values, uint32_t n)
 			bool made = ls_part_templates_text(&templates, v, arena, &one);
 
 			same = same && made && templates.numbers[v] < templates.n &&
+				   lengths[v] == ls_utf8_length(one.data, one.len) &&
 				   ls_str_eq(one, ls_str_make(data + offsets[v], offsets[v + 1] - offsets[v]));
 		}
 	}
