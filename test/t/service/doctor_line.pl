@@ -1,0 +1,19 @@
+# make doctor: the rows as lines, and its status.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use Test::More;
+
+my $t = LogsvcTest->new(conf => 'fsync = off');
+my $db = 'host=' . $t->node->host . ' port=' . $t->node->port . ' dbname=postgres';
+my $lines = `PG_CONFIG=\${PG_CONFIG:-pg_config} DB='$db' docker/doctor.sh 2>&1`;
+is($? >> 8, 1, 'an error gives status 1');
+like($lines, qr/^error   durability        fsync = off.*\n {26}-> postgresql\.conf: fsync = on/m, 'a check that fails, and what to change');
+like($lines, qr/^ok      version           library 0\.2, extension 0\.2$/m, 'one that does not');
+$t->set(fsync => 'on');
+$t->set('full_page_writes' => 'on');
+$lines = `PG_CONFIG=\${PG_CONFIG:-pg_config} DB='$db' docker/doctor.sh 2>&1`;
+is($?, 0, 'warnings give status 0') or diag $lines;
+$t->stop;
+done_testing;
