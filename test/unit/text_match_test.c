@@ -42,7 +42,10 @@ test_substrings(void)
 	clock_t began = clock();
 
 	ok(has(str("a Timeout b"), str("TIMEOUT")), "case");
-	ok(has(str("wa\xC5\xBF" "t"), str("WAST")), "U+017F is an s");
+	ok(has(str("wa\xC5\xBF"
+			   "t"),
+		   str("WAST")),
+	   "U+017F is an s");
 	ok(has(str("5 \xE2\x84\xAA"), str("5 K")), "U+212A is a k");
 	ok(has(str("5 k"), str("5 \xE2\x84\xAA")), "and the other way round");
 	ok(has(str("STRASSE \xC3\x84"), str("\xC3\xA4")), "letters beyond ASCII");
@@ -54,8 +57,7 @@ test_substrings(void)
 	ok(!has(times("Ab", 40, "C"), times("aB", 40, "d")), "another one");
 	ok(has(times("ab", 40, "\xC5\xBF"), times("ab", 40, "S")), "a long one with a U+017F");
 	/* A text that is nearly the part, over and over: some 4 * 10^9 steps, one by one. */
-	ok(!has(times("a", 512 * 1024, ""), times("a", 8000, "baaa")),
-	   "a part that begins everywhere");
+	ok(!has(times("a", 512 * 1024, ""), times("a", 8000, "baaa")), "a part that begins everywhere");
 	ok((double) (clock() - began) / CLOCKS_PER_SEC < 1, "in time");
 }
 
@@ -147,11 +149,38 @@ test_numbers(void)
 	is_int(order("-0", "0.0"), 0, "zeros");
 }
 
+/* Characters are counted by the bytes that begin one, whatever the bytes and however many. */
+static void
+test_length(void)
+{
+	uint32_t state = 5;
+	bool same = true;
+
+	for (size_t len = 0; len < 70; len++)
+	{
+		for (int k = 0; k < 50; k++)
+		{
+			char bytes[70];
+			size_t expected = 0;
+
+			for (size_t i = 0; i < len; i++)
+			{
+				state = state * 1664525u + 1013904223u;
+				bytes[i] = (char) (state >> 24);
+				expected += ((unsigned char) bytes[i] & 0xC0) != 0x80;
+			}
+			same = same && ls_utf8_length(bytes, len) == expected;
+		}
+	}
+	ok(same, "the characters of any bytes");
+}
+
 int
 main(void)
 {
 	arena = ls_arena_create(NULL, 0);
 	ls_buf_init(&fold, arena);
+	test_length();
 	test_substrings();
 	test_phrases();
 	test_wildcards();
