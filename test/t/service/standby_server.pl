@@ -7,6 +7,7 @@ use warnings;
 
 use LogsvcTest;
 use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
 use POSIX ();
 use Test::More;
 use Time::HiRes qw(time);
@@ -175,6 +176,37 @@ caught_up();
 is($s->http(GET => '/api/v1/search', token => $org->{full_key}, query => { q => '*' })->{status}, 401,
 	'what is revoked is refused as soon as that is replayed');
 is($s->http(GET => '/api/v1/auth/session', session => $other)->{status}, 401, '... a session, too');
+
+# ---- a search in the way of the replay is tried again ----
+
+$node->append_conf('postgresql.conf', 'max_standby_streaming_delay = 0');
+$node->reload;
+$t->sql('CREATE TABLE replayed AS SELECT 1 AS n');
+$t->_stop_points;
+caught_up();
+$s->{stop_points} = 1;
+ok(wait_until(sub { $s->sql('SHOW max_standby_streaming_delay') eq '0' }), 'replay does not wait');
+$s->stop_at('execute_request');
+my $answer = $t->node->data_dir . '/answer';
+my $reader = fork;
+if ($reader == 0)
+{
+	my $got = $s->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '"order 4"' },
+		client => 'reader');
+	append_to_file($answer, "$got->{status} " . ($got->{json} && $got->{json}{data}
+		? scalar @{ $got->{json}{data}{rows} } : $got->{content}));
+	POSIX::_exit(0);
+}
+my $held = $s->wait_held('execute_request');
+my $begun = "SELECT xact_start FROM pg_stat_activity WHERE pid = $held AND xact_start IS NOT NULL";
+my $first = $s->sql($begun);
+$t->sql('DELETE FROM replayed');
+$t->sql('VACUUM replayed');
+ok(wait_until(sub { my $now = $s->sql($begun); $now && $now ne $first }),
+	'a search that is in the way of the replay is cancelled, and begun again');
+$s->let_go('execute_request');
+waitpid $reader, 0;
+is(slurp_file($answer), '200 1', '... and answered at the second try');
 
 # ---- promotion under load ----
 
