@@ -72,6 +72,7 @@ char *ls_ingest_origins = NULL;
 bool ls_sign_up = true;
 bool ls_shared_links = true;
 bool ls_status_probe = true;
+int ls_mode = LS_MODE_NORMAL;
 char *ls_oauth_google_issuer = NULL;
 char *ls_oauth_google_client_id = NULL;
 char *ls_oauth_google_secret_file = NULL;
@@ -106,6 +107,9 @@ static const struct config_enum_entry plan_changes[] = {
 static const struct config_enum_entry limits[] = {{"specification", LS_LIMITS_SPECIFICATION, false},
 												  {"generous", LS_LIMITS_GENEROUS, false},
 												  {NULL, 0, false}};
+
+static const struct config_enum_entry modes[] = {
+	{"normal", LS_MODE_NORMAL, false}, {"restored", LS_MODE_RESTORED, false}, {NULL, 0, false}};
 
 /* Without user and password: settings can be seen. */
 static bool
@@ -422,6 +426,9 @@ ls_guc_register(bool preloaded)
 	DefineCustomBoolVariable("logsvc.status_probe",
 							 "Sends an event each minute and searches for it, for the status.",
 							 NULL, &ls_status_probe, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("logsvc.mode",
+							 "Whether this server is a restored copy, which sends nothing.", NULL,
+							 &ls_mode, LS_MODE_NORMAL, modes, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	register_oauth_settings();
 
 	MarkGUCPrefixReserved("logsvc");

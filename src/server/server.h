@@ -135,6 +135,7 @@ extern char *ls_console_directory; /* empty: where make install puts it */
 extern char *ls_operator_email;
 extern int ls_plan_changes; /* ls_plan_changes_kind */
 extern int ls_limits;       /* ls_limits_kind */
+extern int ls_mode;         /* ls_mode_kind */
 extern bool ls_builtin_needs_credits;
 extern char *ls_trusted_proxies;
 extern char *ls_webhook_networks;
@@ -177,6 +178,13 @@ typedef enum ls_limits_kind
 	LS_LIMITS_SPECIFICATION, /* as the table has them */
 	LS_LIMITS_GENEROUS       /* for a server of one's own */
 } ls_limits_kind;
+
+/* Is it the server that people use, or a copy of it? */
+typedef enum ls_mode_kind
+{
+	LS_MODE_NORMAL,
+	LS_MODE_RESTORED /* no alerts, exports, mails and webhooks */
+} ls_mode_kind;
 
 typedef enum ls_smtp_tls_kind
 {

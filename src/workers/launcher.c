@@ -279,12 +279,21 @@ runs_on_standby(ls_worker_kind kind)
 		   kind == LS_WORKER_PROBER;
 }
 
+/* Does it send, or make what is sent? */
+static bool
+sends(ls_worker_kind kind)
+{
+	return kind == LS_WORKER_NOTIFIER || kind == LS_WORKER_ALERTER || kind == LS_WORKER_EXPORTER;
+}
+
 int
 ls_workers_wanted(ls_worker_kind kind)
 {
 	int n = 0;
 
 	if (!ls_service_get()->primary && !runs_on_standby(kind))
+		return 0;
+	if (ls_mode == LS_MODE_RESTORED && sends(kind))
 		return 0;
 	switch (kind)
 	{
