@@ -241,6 +241,8 @@ my %sets = (
 				. q{#>> '{data,rows,0,0}'}), "f\n10000", 'given_part') },
 	metric_samples => sub { is($t->sql('SELECT count(*) > 100, count(DISTINCT (name, labels)) = count(*) '
 		. 'FROM logsvc_internal.metric_samples()'), 't|t', 'metric_samples') },
+	server_facts => sub { is($t->sql('SELECT count(*) > 0, count(DISTINCT name) = count(*) '
+		. 'FROM logsvc_internal.server_facts()'), 't|t', 'server_facts') },
 	part_options => sub { is($t->sql('SELECT count(*) > 0 FROM logsvc_internal.part_options()'),
 		't', 'part_options') });
 
