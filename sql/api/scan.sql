@@ -28,12 +28,12 @@ COMMENT ON FUNCTION logsvc_internal.part_events(bigint, bytea, bytea, text, inte
 CREATE OR REPLACE FUNCTION logsvc_internal.group_add(
   state internal, part_id bigint, header bytea, body bytea, index_name text, filter bytea,
   from_time timestamptz, to_time timestamptz, fields text[], starts timestamptz[], measures text[],
-  kept text[], program bytea)
+  kept text[], program bytea, wanted text)
 RETURNS internal
 LANGUAGE c STABLE PARALLEL SAFE COST 10000
 AS 'MODULE_PATHNAME', 'logsvc_group_add';
 COMMENT ON FUNCTION logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea,
-  timestamptz, timestamptz, text[], timestamptz[], text[], text[], bytea) IS
+  timestamptz, timestamptz, text[], timestamptz[], text[], text[], bytea, text) IS
   'Step of the aggregate group_parts: adds the rows of a part';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.group_finish(state internal) RETURNS bytea
@@ -45,16 +45,17 @@ COMMENT ON FUNCTION logsvc_internal.group_finish(internal) IS
 CREATE OR REPLACE AGGREGATE logsvc_internal.group_parts(
   part_id bigint, header bytea, body bytea, index_name text, filter bytea,
   from_time timestamptz, to_time timestamptz, fields text[], starts timestamptz[], measures text[],
-  kept text[], program bytea) (
+  kept text[], program bytea, wanted text) (
   SFUNC = logsvc_internal.group_add, STYPE = internal,
   FINALFUNC = logsvc_internal.group_finish, FINALFUNC_MODIFY = READ_WRITE, PARALLEL = SAFE);
 COMMENT ON AGGREGATE logsvc_internal.group_parts(bigint, bytea, bytea, text, bytea, timestamptz,
-  timestamptz, text[], timestamptz[], text[], text[], bytea) IS
+  timestamptz, text[], timestamptz[], text[], text[], bytea, text) IS
   'The rows of parts that match a filter and the conditions of a program, grouped by the values (JSON texts) of fields and by the '
   'begins of buckets of time, with aggregates of fields ("sum 0 .ms": kind, counter, field); with '
   'kept only those combinations of values, and all others together, have groups; see group_rows; '
-  '"=0" is the first value that the program (stages as bytes; NULL: none) makes; what filter to '
-  'program are in the first row holds for all';
+  '"=0" is the first value that the program (stages as bytes; NULL: none) makes; wanted: "first 10" by '
+  'their keys, "most 10" or "fewest 10" groups by rows, with " known" after it of those with all keys, '
+  'whose rows together are one more value; what filter to wanted are in the first row holds for all';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.group_rows(groups bytea)
 RETURNS TABLE (bucket integer, place integer, keys text[], count bigint, "values" text[])

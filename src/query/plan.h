@@ -33,6 +33,9 @@
 #define LS_PLAN_SORT_LIMIT 10000 /* default rows of the stage sort */
 #define LS_PLAN_HEAD_LIMIT 10    /* and of head */
 
+/* A heap for more rows or groups than this does not pay; group_parts allows no more. */
+#define LS_PLAN_MOST_WANTED 1000000
+
 /* Bytes of a statement. */
 #define LS_PLAN_MAX_LENGTH (256 * 1024)
 

@@ -155,9 +155,6 @@ ls_plan_drops_rows(const ls_planner *p)
 	return false;
 }
 
-/* A heap for more rows than this does not pay. */
-#define MOST_WANTED 1000000
-
 /* How many of the first rows the stages from `stage` on can need; 0: all. */
 int
 ls_plan_rows_wanted(const ls_planner *p, uint32 stage)
@@ -182,7 +179,7 @@ ls_plan_rows_wanted(const ls_planner *p, uint32 stage)
 			wanted = Max(1, Min(wanted, count));
 		break;
 	}
-	return wanted > MOST_WANTED ? 0 : (int) wanted;
+	return wanted > LS_PLAN_MOST_WANTED ? 0 : (int) wanted;
 }
 
 /* Do stages select rows, so that most events would be made for nothing? */
@@ -300,7 +297,7 @@ choose_in_parts(ls_planner *p, const ls_query_stage *stage)
 	if (stage->kind == LS_QUERY_SORT && stage->keys.n <= LS_PLAN_MAX_FIELDS)
 	{
 		most = ls_plan_rows_wanted(p, p->first_stage + 1);
-		most = most == 0 ? MOST_WANTED : most;
+		most = most == 0 ? LS_PLAN_MOST_WANTED : most;
 		most = (int) Min(
 			most, ls_plan_rows_left(p, stage->count < 0 ? LS_PLAN_SORT_LIMIT : stage->count));
 		for (uint32 i = 0; i < stage->keys.n; i++)

@@ -281,9 +281,42 @@ aggregates_of(ls_planner *p, const ls_query_stage *stage, char **values, bool ou
 		PointerGetDatum(construct_array(texts, n, TEXTOID, -1, false, TYPALIGN_INT)), false);
 }
 
+/*
+ * The groups of a table that the rest of the query can need, for group_parts: the first ones of its
+ * order, or those with the most or the fewest rows if the next stage sorts by their number.
+ */
+static char *
+wanted_groups(ls_planner *p, const ls_query_stage *stage, const table *t)
+{
+	const ls_query_stages *stages = &p->search->query->stages;
+	uint32 next = (uint32) p->stage;
+	const ls_query_stage *sort = next < stages->n ? stages->items[next] : NULL;
+	int n = ls_plan_rows_wanted(p, next);
+	int then;
+	int column = 0;
+
+	if (stage->by.n == 0 || p->search->sample > 0)
+		return NULL;
+	if (n > 0)
+		return psprintf("first %d", n);
+	if (sort == NULL || sort->kind != LS_QUERY_SORT || sort->keys.n != 1)
+		return NULL;
+	while (column < t->n && !ls_str_eq(t->columns[column].name, sort->keys.items[0]->field->name))
+		column++;
+	if (column < (int) stage->by.n || column == t->n ||
+		stage->aggregates.items[column - (int) stage->by.n]->arg != NULL)
+		return NULL;
+	n = (int) Min(sort->count < 0 ? LS_PLAN_SORT_LIMIT : sort->count, LS_PLAN_MOST_WANTED);
+	then = ls_plan_rows_wanted(p, next + 1);
+	if (then > 0)
+		n = Min(n, then);
+	return psprintf("%s %d", sort->keys.items[0]->descending ? "most" : "fewest", Max(n, 1));
+}
+
 /* "(groups of all parts) a JOIN rows g"; arguments that are NULL are not used. */
 static char *
-group_parts(ls_planner *p, const char *starts, const char *with, const char *kept, bool outer)
+group_parts(ls_planner *p, const char *starts, const char *with, const char *kept,
+			const char *wanted, bool outer)
 {
 	StringInfoData sql;
 
@@ -291,8 +324,10 @@ group_parts(ls_planner *p, const char *starts, const char *with, const char *kep
 	appendStringInfo(
 		&sql,
 		"(SELECT logsvc_internal.group_parts(s.id, s.header, s.body, s.index_name, $%d,"
-		" $%d, $%d, $%d, %s, %s, %s, $%d) AS groups FROM ",
-		p->filter, p->from, p->to, p->fields, starts, with, kept, ls_plan_program_parameter(p));
+		" $%d, $%d, $%d, %s, %s, %s, $%d, $%d) AS groups FROM ",
+		p->filter, p->from, p->to, p->fields, starts, with, kept, ls_plan_program_parameter(p),
+		ls_plan_parameter(p, TEXTOID, wanted == NULL ? (Datum) 0 : CStringGetTextDatum(wanted),
+						  wanted == NULL));
 	ls_plan_append_sources(p, &sql, p->search->sample > 0);
 	appendStringInfo(&sql, ") a %s JOIN LATERAL logsvc_internal.group_rows(a.groups) g%s",
 					 outer ? "LEFT" : "CROSS", outer ? " ON true" : "");
@@ -338,7 +373,8 @@ ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
 	}
 	if (first)
 	{
-		char *groups = group_parts(p, "NULL", psprintf("$%d", with), "NULL", n_by == 0);
+		char *groups = group_parts(p, "NULL", psprintf("$%d", with), "NULL",
+								   wanted_groups(p, stage, &t), n_by == 0);
 
 		resetStringInfo(&p->sql);
 		appendStringInfo(&p->sql, "SELECT %s FROM %s", t.list.data, groups);
@@ -359,8 +395,13 @@ ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first)
 	int n_by = (int) stage->by.n;
 	int n = n_by + (int) stage->fields.n;
 	const char *direction = stage->kind == LS_QUERY_TOP ? " DESC" : "";
-	int limit = ls_plan_integer(p, stage->count < 0 ? TOP_LIMIT : stage->count);
+	int64 count = stage->count < 0 ? TOP_LIMIT : stage->count;
+	int limit = ls_plan_integer(p, count);
+	/* Then groups come with the number of all rows, and few of them. */
+	bool few =
+		first && n_by == 0 && count > 0 && count <= LS_PLAN_MOST_WANTED && p->search->sample == 0;
 	table t = new_table(n + 2);
+	const char *sum;
 	StringInfoData where;
 	StringInfoData group;
 	StringInfoData by_order;
@@ -402,7 +443,14 @@ ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first)
 		char *groups;
 
 		set_keys(p, &stage->by, &stage->fields);
-		groups = group_parts(p, "NULL", "NULL", "NULL", false);
+		if (few)
+			appendStringInfo(&t.list, ", g.\"values\"[1]::pg_catalog.numeric AS s%d", p->stage);
+		groups =
+			group_parts(p, "NULL", "NULL", "NULL",
+						few ? psprintf("%s %d known",
+									   stage->kind == LS_QUERY_TOP ? "most" : "fewest", (int) count)
+							: NULL,
+						false);
 		resetStringInfo(&p->sql);
 		appendStringInfo(&p->sql, "SELECT %s FROM %s%s", t.list.data, groups, where.data);
 	}
@@ -416,13 +464,15 @@ ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first)
 	t.columns[t.n] = (ls_plan_column){.name = LS_STR("percent"),
 									  .type = LS_COLUMN_NUMBER,
 									  .sql = psprintf("t.c%d", ls_plan_new_column(p))};
+	sum = few ? psprintf("t.s%d", p->stage)
+			  : psprintf("pg_catalog.sum(t.n%d) OVER (%s)", p->stage, partition);
 	ls_plan_wrap(
 		p,
-		psprintf("SELECT t.*, pg_catalog.round(100.0 * t.n%d / pg_catalog.sum(t.n%d)"
-				 " OVER (%s), 4)::pg_catalog.float8::pg_catalog.text AS %s,"
+		psprintf("SELECT t.*, pg_catalog.round(100.0 * t.n%d / %s, 4)::pg_catalog.float8"
+				 "::pg_catalog.text AS %s,"
 				 " pg_catalog.row_number() OVER (%s ORDER BY t.n%d%s, %st.n%d) AS o%d FROM ",
-				 p->stage, p->stage, partition, t.columns[t.n].sql + 2, partition, p->stage,
-				 direction, order.data, p->stage, p->stage),
+				 p->stage, sum, t.columns[t.n].sql + 2, partition, p->stage, direction, order.data,
+				 p->stage, p->stage),
 		"");
 	t.n++;
 	ls_plan_wrap(p, "SELECT t.* FROM ", psprintf(" WHERE t.o%d <= $%d", p->stage, limit));
@@ -567,7 +617,7 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, ta
 						 "SELECT %s, b.i AS o%d FROM pg_catalog.unnest($%d) WITH ORDINALITY b(t, i)"
 						 " LEFT JOIN (SELECT g.bucket AS b%s FROM %s) a ON a.b = b.i",
 						 t->list.data, p->stage, texts, inner.data,
-						 group_parts(p, starts, with, "NULL", false));
+						 group_parts(p, starts, with, "NULL", NULL, false));
 	else
 	{
 		int limit = ls_plan_integer(p, stage->count < 0 ? SERIES_LIMIT : stage->count);
@@ -602,14 +652,14 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, ta
 			" SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i, l.place) AS o%d"
 			" FROM pg_catalog.unnest($%d) WITH ORDINALITY b(t, i) CROSS JOIN l"
 			" LEFT JOIN a ON a.b = b.i AND a.place = l.place",
-			keys.data, group_parts(p, "NULL", "NULL", "NULL", false), group_by(n_by), order.data,
-			names.data, limit, others.data, limit, inner.data,
+			keys.data, group_parts(p, "NULL", "NULL", "NULL", NULL, false), group_by(n_by),
+			order.data, names.data, limit, others.data, limit, inner.data,
 			group_parts(p, starts, with,
 						psprintf("ARRAY(SELECT u.key FROM k n CROSS JOIN LATERAL"
 								 " pg_catalog.unnest(ARRAY[%s]) WITH ORDINALITY u(key, i)"
 								 " WHERE n.place <= $%d ORDER BY n.place, u.i)",
 								 names.data, limit),
-						false),
+						NULL, false),
 			t->list.data, p->stage, texts);
 	}
 }
@@ -844,7 +894,7 @@ group_patterns(ls_planner *p, const ls_query_stage *stage, const ls_query_field 
 											  PointerGetDatum(construct_array(&with, 1, TEXTOID, -1,
 																			  false, TYPALIGN_INT)),
 											  false)),
-			"NULL", false));
+			"NULL", NULL, false));
 	p->plan->patterns = stage->span;
 	set_table(p, &t, order.data);
 }

@@ -16,8 +16,6 @@
 #include "src/scan/group_internal.h"
 
 
-#define NO_CODE UINT32_MAX
-
 /* Cells of a table from tuples of small numbers to groups: 4 MB. */
 #define MAX_CELLS (1024 * 1024)
 
@@ -49,152 +47,6 @@ widen(ls_groups *g, uint32 **cells, uint32 *rows, uint32 *width, uint32 n_rows, 
 	*rows = to_rows;
 	*width = to_width;
 	return true;
-}
-
-/* ---- codes of the rows of a block ---- */
-
-static uint32
-code_of(ls_groups *g, ls_group_key *f, const ls_scan_value *value)
-{
-	/* In stages, a null counts as a missing value. */
-	if (value->kind == LS_KIND_NULL)
-		return LS_GROUP_MISSING;
-	g->buf.len = 0;
-	ls_scan_value_json(&g->buf, value->kind, value->text, value->integer);
-	if (g->buf.failed)
-		ls_group_out_of_memory();
-	return ls_key_intern(&f->values, ls_str_make(g->buf.data, g->buf.len));
-}
-
-/* The column of a field that is only one column, with a loaded dictionary; else NULL. */
-static const ls_vector *
-dictionary_of(ls_groups *g, ls_group_key *f, uint32 block)
-{
-	ls_scan_column *column = f->field.columns;
-
-	if (f->field.source != LS_SOURCE_COLUMNS || f->field.n_columns != 1 || column->nested > 0 ||
-		column->kind == LS_KIND_NULL)
-		return NULL;
-	column->vector = ls_part_vector(g->scan->part, block, column->column);
-	if (column->vector == NULL)
-		ls_scan_fail(g->scan);
-	if (column->vector->form != LS_VECTOR_DICTIONARY && column->vector->form != LS_VECTOR_CONSTANT)
-		return NULL;
-	(void) ls_entries_of(&f->entries, g->scan, column->vector, 0xff);
-	return column->vector;
-}
-
-/* The code of an entry of the dictionary. */
-static inline uint32
-entry_code(ls_groups *g, ls_group_key *f, const ls_vector *vector, uint32 entry)
-{
-	if (entry >= vector->n_dictionary)
-		ls_scan_fail(g->scan);
-	if (f->entries.numbers[entry] == NO_CODE)
-		f->entries.numbers[entry] = code_of(
-			g, f,
-			&(ls_scan_value){.kind = f->field.columns->kind, .text = vector->dictionary[entry]});
-	return f->entries.numbers[entry];
-}
-
-/* The codes of values that the scan's program makes. */
-static void
-value_codes(ls_groups *g, ls_group_key *f)
-{
-	const ls_group_rows *rows = &g->rows;
-	const ls_values *values = ls_scan_values(g->scan, &f->field);
-	uint32 codes[LS_ENGINE_MAX_BATCH + 1];
-	ls_scan_value value;
-
-	f->constant = values->constant;
-	if (values->index != NULL)
-		memset(codes, 0xff, Min(values->width, lengthof(codes)) * sizeof(uint32));
-	for (uint32 i = 0; i < (f->constant ? 1 : rows->n); i++)
-	{
-		uint32 place = ls_scan_place(g->scan, values, rows->rows[i]);
-		bool kept = values->index != NULL && place < lengthof(codes);
-
-		if (kept && codes[place] != NO_CODE)
-		{
-			f->row_codes[i] = codes[place];
-			continue;
-		}
-		ls_scan_made_value(g->scan, values, place, &value);
-		f->row_codes[i] = code_of(g, f, &value);
-		if (kept)
-			codes[place] = f->row_codes[i];
-	}
-}
-
-static void
-field_codes(ls_groups *g, ls_group_key *f)
-{
-	const ls_group_rows *rows = &g->rows;
-	const ls_vector *vector;
-	const uint32_t *ranks;
-	ls_scan_value value;
-
-	ls_scan_field_block(&f->field);
-	if (f->field.source == LS_SOURCE_VALUE)
-	{
-		value_codes(g, f);
-		return;
-	}
-	vector = dictionary_of(g, f, rows->block);
-	f->constant = f->field.source == LS_SOURCE_INDEX ||
-				  (vector != NULL && vector->form == LS_VECTOR_CONSTANT &&
-				   vector->count == ls_part_block_rows(g->scan->part, rows->block)) ||
-				  (f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0);
-	if (f->constant)
-	{
-		f->row_codes[0] = LS_GROUP_MISSING;
-		if (vector != NULL)
-			f->row_codes[0] = entry_code(g, f, vector, 0);
-		else if (ls_scan_field_typed(g->scan, &f->field, rows->block, 0, &value))
-			f->row_codes[0] = code_of(g, f, &value);
-		return;
-	}
-	if (vector == NULL)
-	{
-		for (uint32 i = 0; i < rows->n; i++)
-			f->row_codes[i] =
-				ls_scan_field_typed(g->scan, &f->field, rows->block, rows->rows[i], &value)
-					? code_of(g, f, &value)
-					: LS_GROUP_MISSING;
-		return;
-	}
-	if (vector->form == LS_VECTOR_DICTIONARY && vector->n_dictionary <= 256 &&
-		vector->count == ls_part_block_rows(g->scan->part, rows->block))
-	{
-		/* The usual case, without a branch for each row. */
-		uint32 highest = 0;
-
-		for (uint32 entry = 0; entry < vector->n_dictionary; entry++)
-			(void) entry_code(g, f, vector, entry);
-		for (uint32 i = 0; i < rows->n; i++)
-		{
-			uint32 entry = vector->codes[rows->rows[i]];
-
-			f->row_codes[i] = f->entries.numbers[Min(entry, vector->n_dictionary)];
-			highest = Max(highest, entry);
-		}
-		if (highest >= vector->n_dictionary)
-			ls_scan_fail(g->scan);
-		return;
-	}
-	ranks = ls_part_ranks(g->scan->part, rows->block, f->field.columns->column);
-	if (ranks == NULL)
-		ls_scan_fail(g->scan);
-	for (uint32 i = 0; i < rows->n; i++)
-	{
-		uint32 v = ranks[rows->rows[i]];
-
-		if (v >= vector->count)
-			f->row_codes[i] = LS_GROUP_MISSING;
-		else
-			f->row_codes[i] =
-				entry_code(g, f, vector, vector->form == LS_VECTOR_CONSTANT ? 0 : vector->codes[v]);
-	}
 }
 
 /* ---- groups ---- */
@@ -320,11 +172,15 @@ block_tuples(ls_groups *g)
 	bool constant = true;
 	uint32 tuple;
 
-	for (int i = 0; i < g->n_fields; i++)
+	for (int i = 0; i < g->n_fields && rows->n > 0; i++)
 	{
-		field_codes(g, &g->fields[i]);
+		ls_group_field_codes(g, &g->fields[i]);
+		if (i == 0 && g->wanted.bounded)
+			ls_wanted_drop_rows(g);
 		constant = constant && g->fields[i].constant;
 	}
+	if (rows->n == 0)
+		return true;
 	if (g->n_fields == 2)
 		(void) widen(g, &g->cells, &g->n_cells, &g->width, g->fields[0].values.n + 1,
 					 g->fields[1].values.n + 1);
@@ -475,6 +331,8 @@ add_rows(ls_groups *g)
 	ls_group_rows *rows = &g->rows;
 	bool constant = block_tuples(g);
 
+	if (rows->n == 0)
+		return;
 	if (g->n_starts > 0)
 		constant = block_pairs(g, constant);
 	reserve_counts(g, highest_group(g));
@@ -729,7 +587,7 @@ count_column(ls_groups *g, ls_group_key *f, uint32 c, counted_field *counted)
 		value.text = entries == NULL ? LS_STR("") : entries[i];
 		value.integer = counts.integers == NULL ? 0 : counts.integers[i];
 		counted->values[counted->n++] =
-			(counted_value){code_of(g, f, &value), &counts.rows[0][i],
+			(counted_value){ls_group_code(g, f, &value), &counts.rows[0][i],
 							(uint32) (counts.rows[1] - counts.rows[0]), levels};
 	}
 	return true;
@@ -833,7 +691,8 @@ add_header(ls_groups *g)
 		bool nowhere = f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0;
 
 		if (f->field.source == LS_SOURCE_INDEX)
-			codes[i] = code_of(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
+			codes[i] =
+				ls_group_code(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
 		else if (f->field.source == LS_SOURCE_COLUMNS && f->field.named == LS_FIELD_LEVEL &&
 				 level_field < 0)
 			level_field = i;
@@ -928,6 +787,7 @@ ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *r
 		(void) ls_key_intern(&g->kept, ls_str_make(g->buf.data, g->buf.len));
 	}
 	g->n_kept = g->kept.n;
+	ls_wanted_make(g);
 	return g;
 }
 

@@ -35,7 +35,8 @@ enum
 	ARG_STARTS,
 	ARG_AGGREGATES,
 	ARG_KEPT,
-	ARG_PROGRAM
+	ARG_PROGRAM,
+	ARG_WANTED
 };
 
 /* ---- parts in ---- */
@@ -58,6 +59,11 @@ first_row(FunctionCallInfo fcinfo, MemoryContext context)
 		r.program = ls_arena_strdup(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(ARG_PROGRAM)));
 		checked((void *) r.program.data);
 	}
+	if (!PG_ARGISNULL(ARG_WANTED))
+	{
+		r.wanted = ls_arena_strdup(arena, ls_str_of_text(PG_GETARG_TEXT_PP(ARG_WANTED)));
+		checked((void *) r.wanted.data);
+	}
 	r.from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_FROM));
 	r.to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_TO));
 	r.fields = ls_scan_texts(fcinfo->args[ARG_FIELDS], arena, null, &r.n_fields);
@@ -73,7 +79,7 @@ first_row(FunctionCallInfo fcinfo, MemoryContext context)
 /*
  * group_add(state internal, part_id bigint, header bytea, body bytea, index_name
  * text, filter bytea, from_time timestamptz, to_time timestamptz, fields text[],
- * starts timestamptz[], measures text[], kept text[], program bytea) returns internal
+ * starts timestamptz[], measures text[], kept text[], program bytea, wanted text) returns internal
  */
 Datum
 logsvc_group_add(PG_FUNCTION_ARGS)
@@ -99,12 +105,53 @@ logsvc_group_add(PG_FUNCTION_ARGS)
 
 /* ---- rows out ---- */
 
+/* Writes a group as group_rows reads it. */
+static void
+write_group(ls_buf *out, ls_buf *value, ls_groups *g, uint32 group, uint64 total)
+{
+	uint32 pair[2] = {0, group};
+
+	if (g->n_starts > 0)
+		memcpy(pair, g->pairs.keys[group].data, sizeof(pair));
+	ls_buf_u32(out, pair[0]);
+	ls_buf_u32(out, g->has_kept ? pair[1] : 0);
+	ls_buf_u64(out, g->counts[group]);
+	for (int i = 0; i < g->n_fields && !g->has_kept; i++)
+	{
+		ls_str key = ls_group_tuple_key(g, pair[1], i);
+
+		ls_buf_char(out, key.data != NULL);
+		if (key.data != NULL)
+			ls_buf_lstr(out, key);
+	}
+	for (int i = 0; i < g->n_aggregates; i++)
+	{
+		bool known;
+
+		value->len = 0;
+		known = ls_aggregate_result(g->aggregates[i], group, value);
+		ls_buf_char(out, known);
+		if (known)
+			ls_buf_lstr(out, ls_str_make(value->data, value->len));
+	}
+	if (g->wanted.known)
+	{
+		value->len = 0;
+		ls_buf_printf(value, "%llu", (unsigned long long) total);
+		ls_buf_char(out, true);
+		ls_buf_lstr(out, ls_str_make(value->data, value->len));
+	}
+}
+
 /* group_finish(state internal) returns bytea, for group_rows */
 Datum
 logsvc_group_finish(PG_FUNCTION_ARGS)
 {
 	ls_groups *g;
 	uint32 n;
+	uint32 *wanted;
+	uint32 n_wanted;
+	uint64 total;
 	ls_buf out;
 	ls_buf value;
 
@@ -116,39 +163,18 @@ logsvc_group_finish(PG_FUNCTION_ARGS)
 	ls_buf_init(&out, g->arena);
 	ls_buf_init(&value, g->arena);
 	ls_buf_u32(&out, (uint32) g->n_fields * !g->has_kept);
-	ls_buf_u32(&out, (uint32) g->n_aggregates);
+	ls_buf_u32(&out, (uint32) g->n_aggregates + g->wanted.known);
 	for (int i = 0; i < g->n_aggregates; i++)
 		ls_aggregate_finish(g->aggregates[i], n);
-	for (uint32 group = 1; group < n; group++)
+	wanted = ls_wanted_groups(g, &n_wanted, &total);
+	for (uint32 i = 1; wanted == NULL ? i < n : i <= n_wanted; i++)
 	{
-		uint32 pair[2] = {0, group};
+		uint32 group = wanted == NULL ? i : wanted[i - 1];
 
 		CHECK_FOR_INTERRUPTS();
 		if (g->counts[group] == 0)
 			continue;
-		if (g->n_starts > 0)
-			memcpy(pair, g->pairs.keys[group].data, sizeof(pair));
-		ls_buf_u32(&out, pair[0]);
-		ls_buf_u32(&out, g->has_kept ? pair[1] : 0);
-		ls_buf_u64(&out, g->counts[group]);
-		for (int i = 0; i < g->n_fields && !g->has_kept; i++)
-		{
-			ls_str key = ls_group_tuple_key(g, pair[1], i);
-
-			ls_buf_char(&out, key.data != NULL);
-			if (key.data != NULL)
-				ls_buf_lstr(&out, key);
-		}
-		for (int i = 0; i < g->n_aggregates; i++)
-		{
-			bool known;
-
-			value.len = 0;
-			known = ls_aggregate_result(g->aggregates[i], group, &value);
-			ls_buf_char(&out, known);
-			if (known)
-				ls_buf_lstr(&out, ls_str_make(value.data, value.len));
-		}
+		write_group(&out, &value, g, group, total);
 		if (out.failed || value.failed || out.len > MaxAllocSize - VARHDRSZ)
 			ls_group_out_of_memory();
 	}
@@ -195,7 +221,7 @@ logsvc_group_rows(PG_FUNCTION_ARGS)
 	r = ls_reader_make(bytes.data, bytes.len);
 	n_keys = ls_read_u32(&r);
 	n_values = ls_read_u32(&r);
-	if (r.failed || n_keys > LS_GROUP_MAX_FIELDS || n_values > LS_GROUP_MAX_AGGREGATES)
+	if (r.failed || n_keys > LS_GROUP_MAX_FIELDS || n_values > LS_GROUP_MAX_AGGREGATES + 1)
 		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				errmsg("the bytes are not groups of group_parts"));
 	while (r.pos < r.end)

@@ -127,6 +127,7 @@ typedef struct ls_group_request
 	uint64 hash_key[2]; /* for the hash of distinct values */
 	ls_str program;     /* of src/engine: stages before the groups; data NULL: none */
 	ls_time now;        /* that its now() gives */
+	ls_str wanted;      /* which groups: see ls_wanted_make; data NULL: all */
 } ls_group_request;
 
 /* The selected rows of a block: their numbers and their groups. */
@@ -184,6 +185,19 @@ typedef struct ls_group_key
 } ls_group_key;
 
 #define LS_GROUP_MISSING 0 /* the code for a missing value */
+#define LS_GROUP_DROPPED 1 /* with a bound: the code for all values beyond it */
+
+/* The groups that are wanted. */
+typedef struct ls_wanted
+{
+	int kind; /* 0: all of them */
+	uint32 n;
+	bool known;   /* only those with all keys; and the number of their rows is one */
+	bool bounded; /* values of the first field beyond the n best ones are dropped */
+	struct ls_wanted_value *values; /* these, the last one first */
+	uint32 n_values;
+	uint32 capacity;
+} ls_wanted;
 
 typedef struct ls_group_queue ls_group_queue;
 
@@ -217,6 +231,7 @@ typedef struct ls_groups
 	uint32 n_pair_cells;
 	uint32 pair_width;
 
+	ls_wanted wanted;
 	uint64 *counts; /* by group, from 1 */
 	uint32 counts_capacity;
 	int n_aggregates;
@@ -224,6 +239,34 @@ typedef struct ls_groups
 	ls_group_rows rows;
 	ls_group_queue *queue; /* parts that wait; NULL: none */
 } ls_groups;
+
+/* ---- group_codes.c: keys as small numbers ---- */
+
+/* The code of a value of a field. */
+extern uint32 ls_group_code(ls_groups *g, ls_group_key *f, const ls_scan_value *value);
+
+/* Sets f->row_codes to those of the listed rows of the block. */
+extern void ls_group_field_codes(ls_groups *g, ls_group_key *f);
+
+/* ---- group_wanted.c: if not all groups are wanted ---- */
+
+/*
+ * Reads request.wanted: "first 10" by their keys, "most 10" or "fewest 10" rows; with " known" after it,
+ * of the groups that have all keys, and their rows in all are a value after the aggregates.  Raises
+ * INVALID_PARAMETER_VALUE for any other text.
+ */
+extern void ls_wanted_make(ls_groups *g);
+
+/* With a bound: the code of a value of the first field. */
+extern uint32 ls_wanted_code(ls_groups *g, const ls_scan_value *value);
+
+/* With a bound, after the codes of the first field: leaves out rows beyond it. */
+extern void ls_wanted_drop_rows(ls_groups *g);
+
+/* The wanted groups, in no particular order, and the rows of all that count; NULL: all are wanted. */
+extern uint32 *ls_wanted_groups(ls_groups *g, uint32 *n, uint64 *total);
+
+/* ---- group.c ---- */
 
 /* Makes groups, without rows; the data of the request must live as long as `context`. */
 extern ls_groups *ls_groups_make(MemoryContext context, ls_arena *arena,

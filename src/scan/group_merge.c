@@ -58,6 +58,8 @@ ls_group_request_write(ls_buf *to, const ls_group_request *request)
 	ls_buf_char(to, request->program.data != NULL);
 	ls_buf_lstr(to, request->program);
 	ls_buf_u64(to, (uint64) request->now);
+	ls_buf_char(to, request->wanted.data != NULL);
+	ls_buf_lstr(to, request->wanted);
 }
 
 static ls_str *
@@ -78,6 +80,7 @@ ls_group_request_read(ls_arena *arena, ls_str from, ls_group_request *request)
 	ls_reader r = ls_reader_make(from.data, from.len);
 	bool filtered = ls_read_u8(&r) != 0;
 	bool programmed;
+	bool wanted;
 
 	request->filter = ls_read_lstr(&r);
 	if (!filtered)
@@ -99,6 +102,10 @@ ls_group_request_read(ls_arena *arena, ls_str from, ls_group_request *request)
 	if (!programmed)
 		request->program.data = NULL;
 	request->now = (ls_time) ls_read_u64(&r);
+	wanted = ls_read_u8(&r) != 0;
+	request->wanted = ls_read_lstr(&r);
+	if (!wanted)
+		request->wanted.data = NULL;
 	return !r.failed;
 }
 

@@ -28,27 +28,6 @@
 
 /* ---- order ---- */
 
-static Datum
-numeric_of(const ls_sort_key *key)
-{
-	if (key->is_integer)
-		return NumericGetDatum(int64_to_numeric(key->integer));
-	return DirectFunctionCall1(float8_numeric, Float8GetDatum(key->number));
-}
-
-/* Compares like numeric: doubles count with 15 digits. */
-static int
-compare_numbers(const ls_sort_key *a, const ls_sort_key *b)
-{
-	double difference = a->number - b->number;
-
-	if (a->is_integer && b->is_integer)
-		return a->integer < b->integer ? -1 : a->integer > b->integer;
-	if (fabs(difference) > 1e-13 * (fabs(a->number) + fabs(b->number)))
-		return difference < 0 ? -1 : 1;
-	return DatumGetInt32(DirectFunctionCall2(numeric_cmp, numeric_of(a), numeric_of(b)));
-}
-
 static int
 compare_keys(const ls_row_selector *p, const ls_sort_key *a, const ls_sort_key *b)
 {
@@ -59,7 +38,7 @@ compare_keys(const ls_row_selector *p, const ls_sort_key *a, const ls_sort_key *
 
 		if (a->has_number != b->has_number)
 			return a->has_number ? -1 : 1;
-		order = a->has_number ? compare_numbers(a, b) : 0;
+		order = a->has_number ? ls_scan_compare_numbers(&a->number, &b->number) : 0;
 		if (order != 0)
 			return sign * order;
 		if (a->has_text != b->has_text)
@@ -242,14 +221,7 @@ ls_select_note_time(ls_time time)
 static void
 set_number(ls_sort_key *key, ls_str text)
 {
-	ls_num number;
-
-	if (!ls_num_parse(text, &number) || !isfinite(number.d))
-		return;
-	key->has_number = true;
-	key->is_integer = number.is_int;
-	key->integer = number.is_int ? number.i : 0;
-	key->number = number.d;
+	key->has_number = ls_num_parse(text, &key->number) && isfinite(key->number.d);
 }
 
 ls_sort_key *
@@ -273,8 +245,9 @@ ls_select_keys_after(ls_scan *scan, const ls_row_selector *p, NullableDatum valu
 		keys[i] = (ls_sort_key){.text = LS_STR("")};
 		if (p->sort[i].source == LS_SOURCE_TIMESTAMP)
 		{
-			keys[i].has_number = keys[i].is_integer = true;
-			keys[i].integer = p->after.time;
+			keys[i].has_number = true;
+			keys[i].number =
+				(ls_num){.is_int = true, .i = p->after.time, .d = (double) p->after.time};
 		}
 		else if (!missing[i])
 		{
@@ -297,8 +270,8 @@ sort_key(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_time 
 	key->text = LS_STR("");
 	if (field->source == LS_SOURCE_TIMESTAMP)
 	{
-		key->has_number = key->is_integer = true;
-		key->integer = time;
+		key->has_number = true;
+		key->number = (ls_num){.is_int = true, .i = time, .d = (double) time};
 		return;
 	}
 	if (!ls_scan_field_typed(scan, field, block, row, &value) || value.kind == LS_KIND_NULL)
@@ -306,9 +279,8 @@ sort_key(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_time 
 	key->has_text = true;
 	if (value.kind == LS_KIND_INTEGER)
 	{
-		key->has_number = key->is_integer = true;
-		key->integer = value.integer;
-		key->number = (double) value.integer;
+		key->has_number = true;
+		key->number = (ls_num){.is_int = true, .i = value.integer, .d = (double) value.integer};
 	}
 	else if (value.kind == LS_KIND_STRING || value.kind == LS_KIND_NUMBER)
 		set_number(key, value.text);

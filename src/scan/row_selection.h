@@ -15,9 +15,7 @@ typedef struct ls_sort_key
 {
 	bool has_number;
 	bool has_text;
-	double number;
-	bool is_integer;
-	int64_t integer; /* or a time */
+	ls_num number; /* or a time */
 	ls_str text;
 } ls_sort_key;
 

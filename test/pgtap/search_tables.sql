@@ -1,5 +1,5 @@
 -- Searching: stats, top, rare, timechart, rex; fields inside of objects.
-SELECT plan(70);
+SELECT plan(88);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -85,6 +85,30 @@ SELECT is(pg_temp.s('| rare level') #> '{data,columns}',
 	'[{"name":"level","type":"string"},{"name":"count","type":"number"},{"name":"percent","type":"number"}]',
 	'columns of rare');
 SELECT throws_ok($$ SELECT logsvc.search('| top host by host') $$, 'LQ002', NULL, 'a field twice');
+
+-- ---- only some groups are wanted ----
+
+SELECT ok(logsvc.explain_query('| stats count by host | head 2') LIKE '%first 2%', 'the first groups');
+SELECT ok(logsvc.explain_query('| stats count, sum(n) by host | sort -count | head 2') LIKE '%most 2%',
+	'those with the most rows');
+SELECT ok(logsvc.explain_query('| rare 3 host') LIKE '%fewest 3 known%', 'those with the fewest');
+SELECT ok(logsvc.explain_query('| stats count by host | where count > 3 | head 2') !~ '(first|most|fewest) [0-9]',
+	'all, if a stage selects among them');
+-- With each number of groups the answer is the beginning of the whole; what is missing comes last.
+SELECT is_empty(format($$ SELECT q, n FROM unnest(ARRAY['stats count by %1$s', 'stats count, dc(host), first(n) by %1$s',
+		'stats sum(ms), count by %1$s', 'stats count by %1$s, level', 'stats count by %1$s | sort -count',
+		'stats count by %1$s | sort count', 'stats count by %1$s | sort 7 -count', 'top 12 %1$s', 'rare 12 %1$s']) q, generate_series(1, 12) n
+	WHERE pg_temp.rows('| ' || q || ' | head ' || n) IS DISTINCT FROM (SELECT coalesce(jsonb_agg(r ORDER BY i), '[]') FROM
+		jsonb_array_elements(pg_temp.rows('| ' || q || ' | where 1 = 1')) WITH ORDINALITY w(r, i) WHERE i <= n) $$, f),
+	'the first groups by ' || f)
+	FROM unnest(ARRAY['n', 'ms', 'host', 'event', 'timestamp', 'nothing']) f;
+SELECT is(pg_temp.rows('| stats count by ms | tail 1') #>> '{0,0}', NULL, 'a missing key comes last');
+SELECT is(pg_temp.s('| stats sum(ms) by n | head 1') #> '{meta,warnings}',
+	pg_temp.s('| stats sum(ms) by n | where 1 = 1') #> '{meta,warnings}', 'all values that are no numbers are counted');
+SELECT throws_ok(format($$ SELECT logsvc_internal.group_parts(1, '', '', NULL, NULL, '2000-01-01', '3000-01-01',
+	'{.n}', %s, NULL, NULL, NULL, %L) $$, starts, wanted), '22023', NULL, 'not an order: ' || wanted)
+	FROM (VALUES ('NULL', 'most'), ('NULL', 'first 0'), ('NULL', 'first 1000001'), ('NULL', 'first 1 all'),
+		('NULL', 'first 1 known x'), ('''{2000-01-01}''', 'first 1')) v(starts, wanted);
 
 -- ---- timechart ----
 

@@ -24,7 +24,7 @@ CREATE FUNCTION pg_temp.refused(q logsvc_internal.queue, program bytea, field te
 LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM logsvc_internal.group_parts(q.id, q.header, q.body, NULL, NULL, '2000-01-01', '3000-01-01', ARRAY[field],
-		NULL, NULL, NULL, program);
+		NULL, NULL, NULL, program, NULL);
 	RETURN 'accepted';
 EXCEPTION WHEN invalid_parameter_value THEN
 	RETURN SQLERRM;

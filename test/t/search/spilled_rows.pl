@@ -206,7 +206,7 @@ my %sets = (
 			. "jsonb_array_length(logsvc.search_fields() -> 'data') > 100"), 't',
 				'fields of events with many') },
 	group_rows => sub
-		{ is($t->sql(q{SELECT count(*), sum(r.count), count(DISTINCT r.keys) FROM (SELECT logsvc_internal.group_parts(p.id, header, body, index_name, NULL, '0002-01-01', '9999-01-01', '{.n}', NULL, '{"sum 0 .n"}', NULL, NULL) AS groups
+		{ is($t->sql(q{SELECT count(*), sum(r.count), count(DISTINCT r.keys) FROM (SELECT logsvc_internal.group_parts(p.id, header, body, index_name, NULL, '0002-01-01', '9999-01-01', '{.n}', NULL, '{"sum 0 .n"}', NULL, NULL, NULL) AS groups
 		FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'acme' WHERE index_name = 'main') g, logsvc_internal.group_rows(groups) r}),
 		join('|', ($rows) x 3), 'group_rows') },
 	debug_part_events => sub {
