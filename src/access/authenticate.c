@@ -232,8 +232,8 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 {
 	/* Evaluations know no keys at all; elsewhere a key lacks the scope. */
 	bool tokens_only = strcmp(credentials, "T") == 0;
-	/* Only shippers of events need Basic. */
-	bool takes_basic = strchr(credentials, 'I') != NULL;
+	/* Only shippers of events and Loki's clients need Basic. */
+	bool takes_basic = strpbrk(credentials, "IB") != NULL;
 	char text[BASIC_SIZE];
 	const char *why = NULL;
 	ls_str secret;

@@ -29,6 +29,7 @@
 
 #define MAX_DEPTH 64
 #define MAX_PROBLEMS 100
+#define MAX_FORM 100
 
 /* ---- functions ---- */
 
@@ -84,6 +85,7 @@ ls_argument_type(ls_argument_kind kind)
 		case LS_ARGUMENT_JSON:
 		case LS_ARGUMENT_ATTRIBUTES:
 		case LS_ARGUMENT_BODY:
+		case LS_ARGUMENT_FORM:
 			return JSONBOID;
 	}
 	return InvalidOid;
@@ -107,6 +109,8 @@ kind_of(const ls_route *route, const char *name, Oid type)
 		case JSONBOID:
 			if (strcmp(name, "body") == 0)
 				return LS_ARGUMENT_BODY;
+			if (strcmp(name, "form") == 0)
+				return LS_ARGUMENT_FORM;
 			return strcmp(name, "attributes") == 0 && strcmp(route->method, "GET") == 0
 					   ? LS_ARGUMENT_ATTRIBUTES
 					   : LS_ARGUMENT_JSON;
@@ -467,6 +471,41 @@ takes(const ls_call *call, ls_argument_kind kind)
 	return false;
 }
 
+/*
+ * Parameters as clients of others send them: twice, of versions to come.  They are kept as they are
+ * for a function that knows which of them count.
+ */
+static void
+read_form(ls_call *call, ls_str form)
+{
+	ls_str name;
+	ls_str value;
+	bool bad;
+
+	while (ls_parameter_next(&form, call->arena, &name, &value, &bad))
+	{
+		if (bad)
+			wrong(call, LS_STR(""), "a parameter has a bad escape or is not UTF-8");
+		else if (++call->n_form > MAX_FORM)
+		{
+			wrong(call, LS_STR(""), "too many parameters");
+			return;
+		}
+		else
+		{
+			if (call->n_form > 1)
+				ls_buf_char(&call->form, ',');
+			ls_buf_char(&call->form, '[');
+			ls_json_quote(&call->form, name);
+			ls_buf_char(&call->form, ',');
+			ls_json_quote(&call->form, value);
+			ls_buf_char(&call->form, ']');
+		}
+	}
+	if (call->form.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+}
+
 static void
 read_query_string(ls_call *call)
 {
@@ -476,6 +515,11 @@ read_query_string(ls_call *call)
 	ls_str value;
 	bool bad;
 
+	if (takes(call, LS_ARGUMENT_FORM))
+	{
+		read_form(call, query);
+		return;
+	}
 	while (ls_parameter_next(&query, call->arena, &name, &value, &bad))
 	{
 		if (bad)
@@ -605,6 +649,21 @@ read_member(ls_call *call, ls_json *j, ls_str name)
 }
 
 bool
+ls_call_takes_form(const ls_request *request)
+{
+	switch (request->route)
+	{
+		case LS_ROUTE_LOKI_QUERY_RANGE_POST:
+		case LS_ROUTE_LOKI_QUERY_POST:
+		case LS_ROUTE_LOKI_LABELS_POST:
+		case LS_ROUTE_LOKI_SERIES_POST:
+			return true;
+		default:
+			return false;
+	}
+}
+
+bool
 ls_call_takes_csv(const ls_request *request)
 {
 	return request->route == LS_ROUTE_LOOKUP_SET && ls_request_is_csv(request);
@@ -635,6 +694,11 @@ read_body(ls_call *call)
 	if (ls_call_takes_csv(call->request))
 	{
 		read_csv(call);
+		return;
+	}
+	if (takes(call, LS_ARGUMENT_FORM))
+	{
+		read_form(call, call->request->body);
 		return;
 	}
 	/* 1e100000 takes 14 bytes of jsonb and 100,000 characters wherever it becomes a text again. */
@@ -673,6 +737,27 @@ read_body(ls_call *call)
 
 /* ---- all of it ---- */
 
+/* {"query": ["a"], "match[]": ["b", "c"]} */
+static Datum
+form_of(const ls_call *call)
+{
+	Datum pairs = jsonb_of(ls_str_of_cstring(
+		psprintf("[%.*s]", (int) call->form.len, call->form.len > 0 ? call->form.data : "")));
+	bool null;
+	Datum form;
+
+	if (SPI_execute_with_args("SELECT coalesce(pg_catalog.jsonb_object_agg(name, list), '{}') FROM "
+							  "(SELECT p ->> 0 AS name, "
+							  "pg_catalog.jsonb_agg(p -> 1 ORDER BY n) AS list FROM "
+							  "pg_catalog.jsonb_array_elements($1) "
+							  "WITH ORDINALITY AS e(p, n) GROUP BY 1) f",
+							  1, (Oid[]){JSONBOID}, &pairs, NULL, true, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "cannot read a form");
+	form = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &null);
+	return form;
+}
+
 /* The arguments that no client names. */
 static void
 set_given_by_us(ls_call *call, int i)
@@ -693,6 +778,10 @@ set_given_by_us(ls_call *call, int i)
 			call->set[i] = call->request->body.len > 0 && call->problems.len == 0;
 			if (call->set[i])
 				*out = jsonb_of(call->request->body);
+			break;
+		case LS_ARGUMENT_FORM:
+			call->set[i] = true;
+			*out = form_of(call);
 			break;
 		case LS_ARGUMENT_GIVEN:
 			call->set[i] = true;

@@ -24,6 +24,7 @@ typedef enum ls_argument_kind
 	/* those that no client names */
 	LS_ARGUMENT_ATTRIBUTES,   /* attributes jsonb: all parameters attr.NAME */
 	LS_ARGUMENT_BODY,         /* body jsonb: the whole body */
+	LS_ARGUMENT_FORM,         /* form jsonb: all parameters, as lists of texts by name */
 	LS_ARGUMENT_GIVEN,        /* given text[]: the names that were sent */
 	LS_ARGUMENT_ORGANIZATION, /* organization text: the principal's */
 } ls_argument_kind;
@@ -73,6 +74,8 @@ typedef struct ls_call
 	bool nulls[LS_MAX_ARGUMENTS];
 	Datum values[LS_MAX_ARGUMENTS];
 	ls_buf attributes; /* members of the object of LS_ARGUMENT_ATTRIBUTES */
+	ls_buf form;       /* pairs [name, value] of LS_ARGUMENT_FORM */
+	int n_form;
 	List *given;       /* names of parameters, as C strings */
 	int in_path;       /* the argument whose value the path has; -1: none */
 	int timeout;       /* ms */
@@ -94,6 +97,9 @@ extern const ls_function *ls_function_of(const ls_route *route);
  * go to call->problems; conversions may raise errors in phase READING.
  */
 extern void ls_call_read(ls_call *call);
+
+/* Is the body a form with the parameters? */
+extern bool ls_call_takes_form(const ls_request *request);
 
 /* May the body be CSV, which is then the argument `csv`, and is it? */
 extern bool ls_call_takes_csv(const ls_request *request);

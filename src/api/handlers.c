@@ -370,6 +370,7 @@ ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena 
 	call.reads_events = reads_events(&call);
 	call.made.status = call.route->success;
 	ls_buf_init(&call.attributes, arena);
+	ls_buf_init(&call.form, arena);
 	ls_buf_init(&call.problems, arena);
 
 	ask_about_password(&call);
@@ -422,7 +423,7 @@ execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_
 	}
 	if (request->body.len > 0 && strcmp(route->method, "GET") != 0 &&
 		!(ls_call_takes_csv(request) && !ls_request_is_encoded(request)) &&
-		!ls_http_expect_json(request, arena, response))
+		!ls_call_takes_form(request) && !ls_http_expect_json(request, arena, response))
 		return;
 	/* The next piece of an answer, which admission lets pass. */
 	if (request->carried.len > 0 && !ls_http_within_time(request, principal, arena, response))

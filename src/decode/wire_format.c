@@ -94,6 +94,13 @@ ls_wire_format_of(const ls_request *request, const char **expected)
 	return route != NULL ? find_format(route, request) : NULL;
 }
 
+/* A route of Loki's read API, which executors answer: they are next to each other. */
+static bool
+is_loki(uint32_t route)
+{
+	return route >= LS_ROUTE_LOKI_QUERY_RANGE && route <= LS_ROUTE_LOKI_BUILDINFO;
+}
+
 ls_error_form
 ls_wire_error_form_of(const ls_request *request)
 {
@@ -101,7 +108,7 @@ ls_wire_error_form_of(const ls_request *request)
 	const ls_wire_format *format;
 
 	if (route == NULL)
-		return NULL;
+		return is_loki(request->route) ? ls_wire_loki_json.refuse : NULL;
 	format = find_format(route, request);
 	return (format != NULL ? format : route->formats[0])->refuse;
 }

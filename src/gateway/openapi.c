@@ -232,7 +232,8 @@ take_argument(const sources *s, operation *o, const ls_json_node *argument, bool
 
 	request_name(sql_name, name, sizeof(name));
 	if (is_in_path(o->route, name) || strcmp(name, "organization") == 0 ||
-		strcmp(name, "given") == 0 || strcmp(name, "body") == 0 || strcmp(name, "csv") == 0)
+		strcmp(name, "given") == 0 || strcmp(name, "body") == 0 || strcmp(name, "csv") == 0 ||
+		strcmp(name, "form") == 0)
 		return;
 	if (strcmp(name, "version") == 0)
 		o->has_version = true;
@@ -403,7 +404,7 @@ security(ls_arena *arena, const ls_route *route)
 							   : ls_document_make(arena, "{s:[]}", "token"));
 	if (strpbrk(route->credentials, "SU") != NULL)
 		ls_document_append(arena, list, ls_document_make(arena, "{s:[]}", "session"));
-	for (const char *k = keys; *k != '\0'; k++)
+	for (const char *k = keys; *k != '\0' && *k != 'B'; k++)
 		ls_document_append(arena, kinds,
 						   ls_document_make(arena, "s",
 											*k == 'I'   ? "ingest-only"

@@ -33,6 +33,7 @@ typedef struct ls_query_source
 	bool compare_times;  /* ranges of times are comparisons, not earliest= and latest= */
 	int marks;           /* what only other languages have */
 	bool certain;        /* it is surely of that language */
+	bool exact;          /* it will be run: what would mean something else is refused */
 } ls_query_source;
 
 typedef struct ls_query_translation

@@ -55,10 +55,64 @@ ls_logql_string(ls_query_source *s, ls_str *value)
 	return true;
 }
 
+/*
+ * Fields with few values: what Loki's agents usually send as labels, and the resource attributes of which
+ * Loki makes labels by default.
+ */
+const char *const ls_logql_stream_labels[][2] = {
+	{"service_name", "service"},
+	{"level", "level"},
+	{"source", "source"},
+	{"index", "index"},
+	{"app", "app"},
+	{"cluster", "cluster"},
+	{"component", "component"},
+	{"container", "container"},
+	{"env", "env"},
+	{"environment", "environment"},
+	{"filename", "filename"},
+	{"host", "host"},
+	{"hostname", "hostname"},
+	{"instance", "instance"},
+	{"job", "job"},
+	{"namespace", "namespace"},
+	{"node", "node"},
+	{"pod", "pod"},
+	{"region", "region"},
+	{"unit", "unit"},
+	{"cloud_availability_zone", "cloud.availability_zone"},
+	{"cloud_region", "cloud.region"},
+	{"container_name", "container.name"},
+	{"deployment_environment", "deployment.environment"},
+	{"deployment_environment_name", "deployment.environment.name"},
+	{"host_name", "host.name"},
+	{"k8s_cluster_name", "k8s.cluster.name"},
+	{"k8s_container_name", "k8s.container.name"},
+	{"k8s_cronjob_name", "k8s.cronjob.name"},
+	{"k8s_daemonset_name", "k8s.daemonset.name"},
+	{"k8s_deployment_name", "k8s.deployment.name"},
+	{"k8s_job_name", "k8s.job.name"},
+	{"k8s_namespace_name", "k8s.namespace.name"},
+	{"k8s_node_name", "k8s.node.name"},
+	{"k8s_pod_name", "k8s.pod.name"},
+	{"k8s_statefulset_name", "k8s.statefulset.name"},
+	{"service_namespace", "service.namespace"},
+	{NULL, NULL},
+};
+
 ls_str
-ls_logql_label(ls_str name)
+ls_logql_label(const ls_query_source *s, ls_str name)
 {
-	return ls_str_eq(name, LS_STR("detected_level")) ? LS_STR("level") : name;
+	if (ls_str_eq(name, LS_STR("detected_level")))
+		return LS_STR("level");
+	for (int i = 0; s->exact && ls_logql_stream_labels[i][0] != NULL; i++)
+	{
+		const char *const *pair = ls_logql_stream_labels[i];
+
+		if (ls_str_eq(name, ls_str_make(pair[0], strlen(pair[0]))))
+			return ls_str_make(pair[1], strlen(pair[1]));
+	}
+	return name;
 }
 
 /* Terms of the head are next to each other; a condition after other stages is a stage. */
@@ -81,7 +135,7 @@ begin_stage(ls_logql *q, const char *name)
 static bool
 write_field(ls_logql *q, ls_buf *out, ls_str name)
 {
-	name = ls_logql_label(name);
+	name = ls_logql_label(q->s, name);
 	return (q->in_stages ? ls_query_write_field(out, name)
 						 : ls_query_write_head_field(out, name)) ||
 		   ls_query_source_fail(q->s, NULL);
@@ -253,7 +307,18 @@ write_match(ls_logql *q, ls_buf *out, ls_str name, ls_str op, ls_str value)
 	if (regex && (value.len == 0 || ls_str_eq(value, LS_STR(".*"))))
 		return ls_query_source_fail(q->s, "a regular expression that every value matches");
 	if (regex && count_alternatives(value) == 0 && ls_logql_matches_nothing(q->s, value))
-		return ls_query_source_fail(q->s, "a regular expression that a missing label matches");
+	{
+		if (!q->s->exact)
+			return ls_query_source_fail(q->s, "a regular expression that a missing label matches");
+		ls_buf_append(out, negated ? "NOT (" : "(", negated ? 5 : 1);
+		if (!write_presence(q, out, name, false))
+			return false;
+		ls_buf_lit(out, " OR ");
+		if (!write_regex_match(q, out, name, value))
+			return false;
+		ls_buf_char(out, ')');
+		return true;
+	}
 	if (value.len == 0)
 		return write_presence(q, out, name, negated);
 	if (negated)
@@ -306,6 +371,38 @@ ls_logql_selector(ls_logql *q)
 	return true;
 }
 
+/* A part of the line, with its case: CONTAINS ignores it. */
+static void
+write_case(ls_buf *out, ls_str text, bool negated)
+{
+	bool letters = false;
+
+	for (size_t i = 0; i < text.len; i++)
+	{
+		unsigned char c = (unsigned char) text.data[i];
+
+		letters = letters || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 128;
+	}
+	if (!negated || !letters)
+	{
+		ls_buf_printf(out, "event %s ", negated ? "NOT CONTAINS" : "CONTAINS");
+		ls_query_write_text(out, text);
+	}
+	if (!letters)
+		return;
+	ls_buf_printf(out, "%s", negated ? "event NOT MATCHES \"" : " AND event MATCHES \"");
+	for (size_t i = 0; i < text.len; i++)
+	{
+		char c = text.data[i];
+
+		/* A quote needs one for our string, a backslash none: regular expressions keep theirs. */
+		if (c != '\0' && strchr("\\^$.[]()*+?{}|\"", c) != NULL)
+			ls_buf_char(out, '\\');
+		ls_buf_char(out, c);
+	}
+	ls_buf_char(out, '"');
+}
+
 /* |= "a" or "b" */
 static bool
 read_line_filter(ls_logql *q, const char *test, bool negated, bool regex)
@@ -332,11 +429,16 @@ read_line_filter(ls_logql *q, const char *test, bool negated, bool regex)
 		}
 		if (n++ > 0)
 			ls_buf_printf(&terms, " %s ", negated ? "AND" : "OR");
-		ls_buf_printf(&terms, "event %s ", test);
-		if (regex)
-			ls_query_write_regex(&terms, text);
+		if (q->s->exact && !regex)
+			write_case(&terms, text, negated);
 		else
-			ls_query_write_text(&terms, text);
+		{
+			ls_buf_printf(&terms, "event %s ", test);
+			if (regex)
+				ls_query_write_regex(&terms, text);
+			else
+				ls_query_write_text(&terms, text);
+		}
 	} while (ls_query_source_word(q->s, "or"));
 	if (every && negated)
 		return ls_query_source_fail(q->s, "a line filter that no line passes");
@@ -470,6 +572,7 @@ read_parser(ls_logql *q, const char *stage)
 		ls_query_source_leave_out(s, stage);
 	else
 		begin_stage(q, stage);
+	q->parsed = true;
 	while (ls_query_source_take(s, "--"))
 		(void) ls_query_source_name(s);
 	for (int n = 0;; n++)
@@ -544,6 +647,7 @@ read_pattern(ls_logql *q)
 		ls_buf_char(&regex, '$');
 	if (regex.failed)
 		return ls_query_source_fail(q->s, NULL);
+	q->parsed = true;
 	begin_stage(q, "rex ");
 	ls_query_write_regex(q->out, ls_str_make(regex.data, regex.len));
 	return true;
@@ -566,7 +670,7 @@ read_label_format(ls_logql *q)
 		from = ls_query_source_name(s);
 		if (from.len == 0)
 			return ls_query_source_fail(s, "label_format with a template");
-		if (!ls_query_write_field(q->out, ls_logql_label(from)))
+		if (!ls_query_write_field(q->out, ls_logql_label(s, from)))
 			return ls_query_source_fail(s, NULL);
 		ls_buf_lit(q->out, " as ");
 		if (!ls_query_write_field(q->out, to))
@@ -582,20 +686,32 @@ static bool
 read_fields(ls_logql *q, const char *stage)
 {
 	ls_query_source *s = q->s;
+	int n = 0;
 
-	begin_stage(q, stage);
+	if (!s->exact)
+		begin_stage(q, stage);
 	for (;;)
 	{
 		ls_str name = ls_query_source_name(s);
 
-		if (name.len == 0 || !ls_query_write_field(q->out, ls_logql_label(name)))
+		if (name.len == 0)
 			return ls_query_source_fail(s, NULL);
+		/* What Grafana drops from each query, and no event has. */
+		if (!s->exact || (!ls_str_eq(name, LS_STR("__error__")) &&
+						  !ls_str_eq(name, LS_STR("__error_details__"))))
+		{
+			if (n++ > 0)
+				ls_buf_lit(q->out, ", ");
+			else if (s->exact)
+				begin_stage(q, stage);
+			if (!ls_query_write_field(q->out, ls_logql_label(s, name)))
+				return ls_query_source_fail(s, NULL);
+		}
 		ls_query_source_spaces(s);
 		if (ls_query_source_char(s, 0) == '=' || ls_query_source_char(s, 0) == '!')
 			return ls_query_source_fail(s, "drop and keep with a condition");
 		if (!ls_query_source_take(s, ","))
 			return true;
-		ls_buf_lit(q->out, ", ");
 	}
 }
 
@@ -610,6 +726,8 @@ read_stage(ls_logql *q)
 		return read_parser(q, "json");
 	if (ls_query_source_word(s, "unpack"))
 	{
+		if (s->exact)
+			return ls_query_source_fail(s, "unpack");
 		ls_query_source_leave_out(s, "that unpack replaces the line by _entry");
 		return read_parser(q, "json");
 	}
@@ -621,6 +739,7 @@ read_stage(ls_logql *q)
 	{
 		if (!ls_logql_string(s, &text))
 			return false;
+		q->parsed = true;
 		begin_stage(q, "rex ");
 		ls_query_write_regex(q->out, text);
 		return true;
@@ -628,6 +747,8 @@ read_stage(ls_logql *q)
 	if (ls_query_source_word(s, "line_format"))
 	{
 		q->formatted = true;
+		if (s->exact)
+			return ls_query_source_fail(s, "line_format");
 		ls_query_source_leave_out(s, "line_format");
 		return ls_logql_string(s, &text);
 	}
@@ -644,7 +765,7 @@ read_stage(ls_logql *q)
 		return read_fields(q, "fields timestamp, event, ");
 	if (ls_query_source_word(s, "unwrap"))
 	{
-		q->unwrapped = ls_logql_label(ls_query_source_name(s));
+		q->unwrapped = ls_logql_label(s, ls_query_source_name(s));
 		ls_query_source_spaces(s);
 		if (ls_query_source_char(s, 0) == '(')
 			return ls_query_source_fail(s, "unwrap with a conversion");

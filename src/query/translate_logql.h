@@ -11,6 +11,18 @@
 #include "src/query/translate.h"
 
 #define LS_LOGQL_MAX_BY 8
+#define LS_LOGQL_MAX_STEPS 8
+
+/* sum by (a, b), topk(5, ...): what becomes of the series inside. */
+typedef struct ls_logql_step
+{
+	ls_str name;
+	int64_t k;    /* of topk and bottomk */
+	bool grouped; /* by or without is there */
+	bool without;
+	ls_str labels[LS_LOGQL_MAX_BY];
+	int n_labels;
+} ls_logql_step;
 
 /* A LogQL query while it is read. */
 typedef struct ls_logql
@@ -23,15 +35,31 @@ typedef struct ls_logql
 	bool metric;      /* inside of rate(...) and the like */
 	ls_str unwrapped; /* the label that a metric reads */
 	int64_t seconds;  /* of the metric's range; 0: none was read */
+	int64_t millis;   /* the same; in a query that is run it need not be whole seconds */
+	bool parsed;      /* a stage has read fields out of the line */
 	bool whole_range; /* [$__range] */
 	bool chosen;      /* the range is for the dashboard to choose */
+	ls_logql_step steps[LS_LOGQL_MAX_STEPS]; /* the innermost first; only when it is run */
+	int n_steps;
 } ls_logql;
 
 /* A string in quotes or backticks. */
 extern bool ls_logql_string(ls_query_source *s, ls_str *value);
 
 /* Our name of a label. */
-extern ls_str ls_logql_label(ls_str name);
+extern ls_str ls_logql_label(const ls_query_source *s, ls_str name);
+
+/* The labels that a stream has when events have their fields: pairs of label and field, then NULL. */
+extern const char *const ls_logql_stream_labels[][2];
+
+/*
+ * Reads a query that is to be run.  What it asks for becomes a JSON object in `out`: "query" in our
+ * language; of a metric also "function" (count, sum, avg, min, max or a percentile), "argument" (an
+ * expression), "perSecond", "range" (ms), "steps" from the inside and "filter".  False: *problem says
+ * what is not supported, NULL for a mistake, and *position where reading ended.
+ */
+extern bool ls_logql_read(ls_str text, ls_arena *arena, ls_buf *out, const char **problem,
+						  size_t *position);
 
 /*
  * Does the regular expression match all of the empty text?  There it finds a missing label too, here it does not.

@@ -143,7 +143,7 @@ ls_logql_range(ls_logql *q)
 	} units[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}, {"y", 31536000}};
 	ls_query_source *s = q->s;
 
-	if (q->seconds != 0)
+	if (q->millis != 0)
 		return ls_query_source_fail(s, NULL);
 	if (ls_query_source_take(s, "$"))
 	{
@@ -163,15 +163,26 @@ ls_logql_range(ls_logql *q)
 			len++;
 		s->pos -= unit.len - len;
 		unit.len = len;
+		if (s->exact && n >= 0 && ls_str_eq(unit, LS_STR("ms")))
+		{
+			q->millis += n;
+			continue;
+		}
 		while (i < sizeof(units) / sizeof(units[0]) &&
 			   !ls_str_eq(unit, ls_str_make(units[i].name, 1)))
 			i++;
 		if (n < 0 || q->chosen || q->whole_range || i == sizeof(units) / sizeof(units[0]))
 			return ls_query_source_fail(s, "this range");
 		q->seconds += n * units[i].seconds;
+		if (q->seconds > INT64_C(31536000) * 100)
+			return ls_query_source_fail(s, "this range");
 	}
 	if (ls_query_source_word(s, "offset"))
 		return ls_query_source_fail(s, "offset");
+	q->millis += q->seconds * 1000;
+	if (s->exact)
+		return (q->millis > 0 && !q->chosen && !q->whole_range) ||
+			   ls_query_source_fail(s, "this range");
 	return (q->seconds > 0 && q->seconds < INT64_C(31536000) * 100) ||
 		   ls_query_source_fail(s, "this range");
 }
@@ -197,7 +208,7 @@ read_by(ls_query_source *s, metric *m, bool *found)
 			return ls_query_source_fail(s, NULL);
 		if (m->n_by == LS_LOGQL_MAX_BY)
 			return ls_query_source_fail(s, "by with so many labels");
-		m->by[m->n_by++] = ls_logql_label(name);
+		m->by[m->n_by++] = ls_logql_label(s, name);
 		if (!ls_query_source_take(s, ",") && ls_query_source_char(s, 0) != ')')
 			return ls_query_source_fail(s, NULL);
 	}
@@ -228,6 +239,33 @@ read_quantile(ls_query_source *s)
 	return ls_query_source_take(s, ",") ? percent : -1;
 }
 
+/* by (a) or without (a), as they are written: the answer has these names. */
+static bool
+read_grouping(ls_query_source *s, ls_logql_step *step)
+{
+	bool without = ls_query_source_word(s, "without");
+
+	if (!without && !ls_query_source_word(s, "by"))
+		return true;
+	if (step->grouped || !ls_query_source_take(s, "("))
+		return ls_query_source_fail(s, NULL);
+	step->grouped = true;
+	step->without = without;
+	while (!ls_query_source_take(s, ")"))
+	{
+		ls_str name = ls_query_source_name(s);
+
+		if (name.len == 0)
+			return ls_query_source_fail(s, NULL);
+		if (step->n_labels == LS_LOGQL_MAX_BY)
+			return ls_query_source_fail(s, "by with so many labels");
+		step->labels[step->n_labels++] = name;
+		if (!ls_query_source_take(s, ",") && ls_query_source_char(s, 0) != ')')
+			return ls_query_source_fail(s, NULL);
+	}
+	return true;
+}
+
 static bool
 read_range_function(ls_logql *q, int function, metric *m)
 {
@@ -254,7 +292,7 @@ read_range_function(ls_logql *q, int function, metric *m)
 	q->metric = true;
 	if (!ls_logql_pipeline(q))
 		return false;
-	if (q->seconds == 0 || !ls_query_source_take(s, ")"))
+	if (q->millis == 0 || !ls_query_source_take(s, ")"))
 		return ls_query_source_fail(s, NULL);
 	if (m->bytes)
 		ls_query_source_leave_out(s, "bytes of characters beyond ASCII, of which len() counts one");
@@ -264,10 +302,54 @@ read_range_function(ls_logql *q, int function, metric *m)
 		q->unwrapped.len = 0;
 	else if (q->unwrapped.len == 0)
 		return ls_query_source_fail(s, NULL);
+	if (s->exact)
+	{
+		ls_logql_step own = {.name = LS_STR("")};
+
+		/* avg_over_time(...) by (a): its series have these labels. */
+		if (!read_grouping(s, &own) || own.without)
+			return ls_query_source_fail(s, "without");
+		if (own.grouped)
+			q->steps[q->n_steps++] = own;
+		return true;
+	}
 	return read_by(s, m, &found);
 }
 
 static bool read_metric(ls_logql *q, metric *m);
+
+/* An aggregation of a query that is run: it is noted as it is written. */
+static bool
+read_step(ls_logql *q, ls_str name, metric *m)
+{
+	static const char *const names[] = {"sum",  "min",     "max",  "avg",      "count",
+										"topk", "bottomk", "sort", "sort_desc"};
+	ls_query_source *s = q->s;
+	ls_logql_step step = {.name = name};
+	size_t i = 0;
+
+	while (i < sizeof(names) / sizeof(names[0]) &&
+		   !ls_str_eq(name, ls_str_make(names[i], strlen(names[i]))))
+		i++;
+	if (i == sizeof(names) / sizeof(names[0]))
+		return ls_query_source_fail(s, is_other(name) ? "this function" : NULL);
+	if (!read_grouping(s, &step) || !ls_query_source_take(s, "("))
+		return ls_query_source_fail(s, NULL);
+	if (i == 5 || i == 6)
+	{
+		step.k = read_integer(s);
+		if (step.k < 1 || !ls_query_source_take(s, ","))
+			return ls_query_source_fail(s, NULL);
+	}
+	if (!read_metric(q, m) || !ls_query_source_take(s, ")") || !read_grouping(s, &step))
+		return ls_query_source_fail(s, NULL);
+	if (q->n_steps == LS_LOGQL_MAX_STEPS)
+		return ls_query_source_fail(s, "functions nested as deep as these");
+	/* Series have no order in a matrix. */
+	if (i < 7)
+		q->steps[q->n_steps++] = step;
+	return true;
+}
 
 static bool
 read_aggregation(ls_logql *q, ls_str name, metric *m)
@@ -344,7 +426,9 @@ read_metric(ls_logql *q, metric *m)
 	{
 		name = ls_query_source_name(s);
 		function = find_function(name);
-		if (function >= 0 ? !read_range_function(q, function, m) : !read_aggregation(q, name, m))
+		if (function >= 0 ? !read_range_function(q, function, m)
+			: s->exact    ? !read_step(q, name, m)
+						  : !read_aggregation(q, name, m))
 			return false;
 	}
 	s->depth--;
@@ -445,4 +529,165 @@ ls_query_read_logql(ls_query_source *source, ls_buf *out)
 	if (source->pos < source->text.len)
 		return ls_query_source_fail(source, q.metric ? "arithmetic with metrics" : NULL);
 	return true;
+}
+
+/* ---- queries that are run ---- */
+
+static void
+write_member(ls_buf *out, const char *name, ls_str value)
+{
+	ls_buf_printf(out, ",\"%s\":", name);
+	ls_json_quote(out, value);
+}
+
+static bool
+write_steps(const ls_logql *q, ls_arena *arena, ls_buf *out)
+{
+	ls_buf field;
+
+	ls_buf_lit(out, ",\"steps\":[");
+	for (int i = 0; i < q->n_steps; i++)
+	{
+		const ls_logql_step *step = &q->steps[i];
+
+		ls_buf_printf(out, "%s{\"k\":%lld,\"grouped\":%s,\"without\":%s", i > 0 ? "," : "",
+					  (long long) step->k, step->grouped ? "true" : "false",
+					  step->without ? "true" : "false");
+		write_member(out, "name", step->name);
+		ls_buf_lit(out, ",\"labels\":[");
+		for (int j = 0; j < step->n_labels; j++)
+		{
+			if (j > 0)
+				ls_buf_char(out, ',');
+			ls_json_quote(out, step->labels[j]);
+		}
+		ls_buf_lit(out, "],\"fields\":[");
+		for (int j = 0; j < step->n_labels; j++)
+		{
+			ls_buf_init(&field, arena);
+			if (!ls_query_write_field(&field, ls_logql_label(q->s, step->labels[j])) ||
+				field.failed)
+				return false;
+			if (j > 0)
+				ls_buf_char(out, ',');
+			ls_json_quote(out, ls_str_make(field.data, field.len));
+		}
+		ls_buf_lit(out, "]}");
+	}
+	ls_buf_char(out, ']');
+	return true;
+}
+
+/* > 5, at the end. */
+static bool
+read_comparison(ls_query_source *s, ls_buf *out)
+{
+	static const char *const operators[] = {">=", "<=", "==", "!=", ">", "<"};
+
+	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+	{
+		size_t start;
+		ls_str number;
+
+		if (!ls_query_source_take(s, operators[i]))
+			continue;
+		ls_query_source_spaces(s);
+		start = s->pos;
+		while (strchr("-.0123456789", ls_query_source_char(s, 0)) != NULL &&
+			   ls_query_source_char(s, 0) != '\0')
+			s->pos++;
+		number = ls_str_make(s->text.data + start, s->pos - start);
+		if (!ls_query_is_number(number) || number.len > 30)
+			return ls_query_source_fail(s, "a comparison with anything but a number");
+		write_member(out, "operator", ls_str_make(operators[i], strlen(operators[i])));
+		ls_buf_printf(out, ",\"than\":%.*s", (int) number.len, number.data);
+		return true;
+	}
+	return true;
+}
+
+/* vector(1) + vector(1): how Grafana tries whether there is a Loki. */
+static bool
+read_vectors(ls_query_source *s, ls_buf *out)
+{
+	int64_t sum = 0;
+	int n = 0;
+
+	do
+	{
+		int64_t number;
+
+		if (n++ == 64 || !ls_query_source_word(s, "vector") || !ls_query_source_take(s, "("))
+			return ls_query_source_fail(s, n > 1 ? "arithmetic with metrics" : NULL);
+		number = read_integer(s);
+		if (number < 0 || !ls_query_source_take(s, ")"))
+			return ls_query_source_fail(s, "vector of anything but a whole number");
+		sum += number;
+	} while (ls_query_source_take(s, "+"));
+	ls_buf_printf(out, "{\"kind\":\"vector\",\"value\":%lld", (long long) sum);
+	return true;
+}
+
+static bool
+read_run(ls_logql *q, ls_arena *arena, ls_buf *out)
+{
+	ls_query_source *s = q->s;
+	metric m = {0};
+	ls_buf argument;
+	size_t start;
+
+	ls_query_source_spaces(s);
+	start = s->pos;
+	if (ls_query_source_word(s, "vector"))
+	{
+		s->pos = start;
+		return read_vectors(s, out);
+	}
+	if (ls_query_source_char(s, 0) == '{')
+	{
+		if (!ls_logql_pipeline(q))
+			return false;
+		ls_buf_printf(out, "{\"kind\":\"logs\",\"parsed\":%s", q->parsed ? "true" : "false");
+	}
+	else
+	{
+		if (!read_metric(q, &m))
+			return false;
+		ls_buf_init(&argument, arena);
+		if (m.bytes)
+			ls_buf_lit(&argument, "len(event)");
+		else if (q->unwrapped.len > 0 && !ls_query_write_field(&argument, q->unwrapped))
+			return ls_query_source_fail(s, NULL);
+		ls_buf_printf(out, "{\"kind\":\"metric\",\"range\":%lld,\"perSecond\":%s",
+					  (long long) q->millis, m.per_second ? "true" : "false");
+		write_member(out, "function", ls_str_make(m.aggregate, strlen(m.aggregate)));
+		write_member(out, "argument", ls_str_make(argument.data, argument.len));
+		if (strcmp(m.aggregate, "first") == 0 || strcmp(m.aggregate, "last") == 0)
+			return ls_query_source_fail(s, "first_over_time and last_over_time");
+		if (!write_steps(q, arena, out) || !read_comparison(s, out))
+			return ls_query_source_fail(s, NULL);
+	}
+	write_member(out, "query",
+				 q->out->len > 0 ? ls_str_make(q->out->data, q->out->len) : LS_STR("*"));
+	return true;
+}
+
+bool
+ls_logql_read(ls_str text, ls_arena *arena, ls_buf *out, const char **problem, size_t *position)
+{
+	ls_query_source source = {.arena = arena, .text = text, .exact = true};
+	ls_buf query;
+	ls_logql q = {.s = &source, .out = &query};
+	bool good;
+
+	ls_buf_init(&source.left_out, arena);
+	ls_buf_init(&query, arena);
+	good = read_run(&q, arena, out) && !source.failed;
+	ls_query_source_spaces(&source);
+	if (good && source.pos < text.len)
+		good = ls_query_source_fail(&source, q.metric ? "arithmetic with metrics" : NULL);
+	ls_buf_char(out, '}');
+	*problem = out->failed || query.failed ? "a query of this length" : source.problem;
+	*position = source.pos;
+	return good && !out->failed && !query.failed;
 }

@@ -100,6 +100,18 @@ GET    /api/v1/logs/{id}                    TS OAMV RFt logs:read
 GET    /api/v1/logs/{id}/context            TS OAMV RFt logs:read
 POST   /api/v1/search/validate              TS OAMV RFt logs:read
 GET    /api/v1/search/fields                TS OAMV RFt logs:read
+GET    /loki/api/v1/query_range             TS OAMV RFt logs:read
+POST   /loki/api/v1/query_range             TS OAMV RFt logs:read
+GET    /loki/api/v1/query                   TS OAMV RFt logs:read
+POST   /loki/api/v1/query                   TS OAMV RFt logs:read
+GET    /loki/api/v1/labels                  TS OAMV RFt logs:read
+POST   /loki/api/v1/labels                  TS OAMV RFt logs:read
+GET    /loki/api/v1/label/{name}/values     TS OAMV RFt logs:read
+GET    /loki/api/v1/series                  TS OAMV RFt logs:read
+POST   /loki/api/v1/series                  TS OAMV RFt logs:read
+GET    /loki/api/v1/index/stats             TS OAMV RFt logs:read
+GET    /loki/api/v1/index/volume            TS OAMV RFt logs:read
+GET    /loki/api/v1/status/buildinfo        TS OAMV RFt logs:read
 GET    /api/v1/search/fields/{name}/values  TS OAMV RFt logs:read
 GET    /api/v1/templates                    TS OAMV RFt logs:read
 GET    /api/v1/templates/{templateId}       TS OAMV RFt logs:read
@@ -444,7 +456,7 @@ foreach my $pair (@pairs, (undef) x 16)
 		? $answer->{json}{code} // '' : '');
 	# Others' protocols say the code in their message.
 	my $message = $r->{name} eq 'OTLP' ? $answer->{json}{message}
-	  : $r->{name} eq 'LOKI_PUSH' ? $answer->{content}
+	  : $r->{name} =~ /^LOKI_/ && $got >= 400 ? $answer->{content}
 	  : $r->{name} =~ /^(BULK|ELASTIC|DOC)/ && $got >= 400 ? $answer->{json}{error}{reason}
 	  : $r->{name} =~ /^HEC/ ? $answer->{json}{reason} : undef;
 	($code) = $message =~ /^([A-Z_]+): / if defined $message;
@@ -453,9 +465,10 @@ foreach my $pair (@pairs, (undef) x 16)
 	$got = 401 if $r->{name} =~ /^HEC/ && $got == 403 && $code =~ /^(INVALID|PAT|API_KEY)_/;
 
 	# Who is in is served or refused for the request itself.  An executor refuses the name
-	# that it does not know, but for what a provider may have added to a return.
+	# that it does not know, but for what a provider may have added to a return, and as Loki.
 	my $in = $r->{name} eq 'MCP' ? $got == 200
 	  : $r->{pool} eq 'EXECUTOR' && $r->{success} != 501 && $r->{name} ne 'OAUTH_CALLBACK'
+	  && $r->{name} !~ /^LOKI_/
 	  ? "$got $code" eq '400 VALIDATION_ERROR'
 	  : $got == 501
 	  || $got >= 200 && $got < 500 && $got != 401 && $got != 429

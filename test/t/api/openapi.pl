@@ -206,6 +206,8 @@ send_example($_) foreach qw(INGEST INGEST_BATCH OTLP LOKI_PUSH BULK BULK_PREFIXE
 send_example($_, index => 'main', id => 'one') foreach qw(BULK_INDEX BULK_INDEX_PREFIXED DOC DOC_PUT
   DOC_CREATE DOC_CREATE_PUT DOC_PREFIXED DOC_PUT_PREFIXED DOC_CREATE_PREFIXED
   DOC_CREATE_PUT_PREFIXED);
+send_example($_) foreach qw(LOKI_QUERY_RANGE LOKI_QUERY_RANGE_POST LOKI_QUERY LOKI_QUERY_POST LOKI_LABELS_POST
+  LOKI_SERIES_POST LOKI_INDEX_STATS LOKI_INDEX_VOLUME);
 my $event = $t->http(POST => '/api/v1/logs', token => $org->{token}, json => 'one more')
   ->{json}{data}{id};
 send_example($_) foreach qw(SEARCH SEARCH_POST SEARCH_ROWS SEARCH_VALIDATE SEARCH_FIELDS LOGS EXPORT
@@ -323,7 +325,7 @@ cmp_ok($tried, '>', 80, "$tried bounds");
 my %parameters = ('/api/v1/logs/{id}' => $event, '/api/v1/logs/{id}/context' => $event,
 	'/api/v1/members/{id}' => $member->{id}, '/api/v1/organizations/{id}' => $org->{slug},
 	'/api/v1/indexes/{name}' => 'web', '/api/v1/lookups/{name}' => 'owners',
-	'/api/v1/search/fields/{name}/values' => 'level', '/api/v1/shared/{token}' => $link,
+	'/api/v1/search/fields/{name}/values' => 'level', '/loki/api/v1/label/{name}/values' => 'level', '/api/v1/shared/{token}' => $link,
 	'/api/v1/templates/{templateId}' => $t->http(GET => '/api/v1/templates', token => $org->{token})
 	  ->{json}{data}[0]{id},
 	'/{index}/_refresh' => 'main', '/elasticsearch/{index}/_refresh' => 'main',

@@ -46,7 +46,7 @@ sub routes
 		my ($method, $path, $credentials, $permission, $scope, $class, $status, $summary) = ($1, $2,
 			$3, $4, $5, $6, $8, $9);
 		next if $path eq '';
-		my $who = join(', ', map { $credential{$_} } split //, $credentials) || 'none';
+		my $who = join(', ', map { $credential{$_} // () } split //, $credentials) || 'none';
 		my @columns = ("`$method $path`", $who, (map { length ? "`$_`" : '' } $permission, $scope,
 			$class), $status, $summary);
 		push @routes, { method => $method, path => $path, class => $class, row => '| '
