@@ -121,7 +121,9 @@ ls_group_field_codes(ls_groups *g, ls_group_key *f)
 					: LS_GROUP_MISSING;
 		return;
 	}
-	if (vector->form == LS_VECTOR_DICTIONARY && vector->n_dictionary <= 256 &&
+	/* Only values that rows have may count among the wanted ones. */
+	if (!(f == g->fields && g->wanted.bounded) && vector->form == LS_VECTOR_DICTIONARY &&
+		vector->n_dictionary <= 256 &&
 		vector->count == ls_part_block_rows(g->scan->part, rows->block))
 	{
 		/* The usual case, without a branch for each row. */

@@ -1,5 +1,5 @@
 -- Searching: stats, top, rare, timechart, rex; fields inside of objects.
-SELECT plan(88);
+SELECT plan(94);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -109,6 +109,25 @@ SELECT throws_ok(format($$ SELECT logsvc_internal.group_parts(1, '', '', NULL, N
 	'{.n}', %s, NULL, NULL, NULL, %L) $$, starts, wanted), '22023', NULL, 'not an order: ' || wanted)
 	FROM (VALUES ('NULL', 'most'), ('NULL', 'first 0'), ('NULL', 'first 1000001'), ('NULL', 'first 1 all'),
 		('NULL', 'first 1 known x'), ('''{2000-01-01}''', 'first 1')) v(starts, wanted);
+
+-- Values that only other rows have take no place: three batches, two indexes, a word that few
+-- have.
+SELECT isnt(logsvc.create_index('other'), NULL, 'another index');
+SELECT is((logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('index', index, 'event', CASE WHEN n % 40 >= 30 THEN 'timeout' ELSE 'done' END,
+		'service', 's' || lpad((n % 40)::text, 2, '0'), 'level', CASE WHEN n % 40 < 20 THEN 'error' ELSE 'info' END,
+		'timestamp', date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '3 days' + n * batch * interval '1 s'))
+	FROM generate_series(0, 399) n)) ->> 'accepted'), '400', 'batch ' || batch)
+	FROM (VALUES (1, 'main'), (2, 'other'), (3, 'main')) b(batch, index);
+CREATE FUNCTION pg_temp.older(q text) RETURNS jsonb LANGUAGE sql AS $$
+	SELECT logsvc.search('index=* ' || q, earliest => '-3d@d', latest => '-2d@d') #> '{data,rows}' $$;
+SELECT is(jsonb_array_length(pg_temp.older('timeout | stats count by service | head 5')), 5, 'groups that are there');
+SELECT is_empty($$ SELECT q, n FROM unnest(ARRAY['timeout | stats count by service', 'timeout | stats count by level',
+		'timeout | stats count by index', 'level=info | stats count by service',
+		'level=info | stats count by service, index', 'service=s3* | stats count by service', 'timeout | stats count, sum(n) by index, service'])
+		q, generate_series(1, 11) n
+	WHERE pg_temp.older(q || ' | head ' || n) IS DISTINCT FROM (SELECT coalesce(jsonb_agg(r ORDER BY i), '[]') FROM
+		jsonb_array_elements(pg_temp.older(q || ' | where 1 = 1')) WITH ORDINALITY w(r, i) WHERE i <= n) $$,
+	'the first groups of some rows');
 
 -- ---- timechart ----
 
