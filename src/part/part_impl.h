@@ -554,6 +554,7 @@ typedef struct ls_block_cache
 	uint64_t *batches;
 	uint32_t *places;
 	ls_str *payloads; /* of a grouped part: row streams, then stored columns */
+	uint32_t texts;   /* made singly from templates */
 } ls_block_cache;
 
 struct ls_part

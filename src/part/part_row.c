@@ -7,22 +7,55 @@
  */
 #include "src/part/part_impl.h"
 
+/* Of a block that has more rows than this for each one that is asked for, texts are made singly. */
+#define ROWS_PER_TEXT 4
+
+/*
+ * A text of a column.  That of a template is made from it: to decode the column makes those of all
+ * rows, of which a search for few events shows one or two.
+ */
+static bool
+fill_text(ls_part *part, uint32_t block, uint32_t column, uint32_t v, ls_str *text)
+{
+	ls_block_cache *cache = ls_part_cache(part, block);
+	ls_text_templates templates = {0};
+	const ls_vector *vector;
+
+	if (cache == NULL)
+		return false;
+	if (cache->vectors[column] == NULL &&
+		cache->texts < ls_part_block_rows(part, block) / ROWS_PER_TEXT &&
+		!ls_part_text_templates(part, block, column, &templates))
+		return false;
+	if (v < templates.count && templates.n > 0)
+	{
+		cache->texts++;
+		return ls_part_template_text(part, &templates, v, text);
+	}
+	vector = ls_part_vector(part, block, column);
+	if (vector == NULL)
+		return false;
+	*text = ls_vector_text(vector, v);
+	return true;
+}
+
 static bool
 fill_value(ls_part *part, uint32_t block, uint32_t column, uint32_t v, ls_attribute *value)
 {
 	const ls_column *c = &part->directory.columns[column].column;
-	const ls_vector *vector = ls_part_vector(part, block, column);
+	const ls_vector *vector;
 
-	if (vector == NULL)
-		return false;
 	value->key = c->key;
 	value->kind = c->kind;
 	value->text = ls_str_make("", 0);
 	value->integer = 0;
+	if (LS_KIND_IS_TEXT(c->kind))
+		return fill_text(part, block, column, v, &value->text);
+	vector = ls_part_vector(part, block, column);
+	if (vector == NULL)
+		return false;
 	if (vector->form == LS_VECTOR_INTEGER)
 		value->integer = vector->integers[v];
-	else if (LS_KIND_IS_TEXT(c->kind))
-		value->text = ls_vector_text(vector, v);
 	return true;
 }
 
