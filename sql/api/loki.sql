@@ -133,7 +133,7 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.loki_range(jsonb, interval) IS
 'start and end of a request';
 
--- kind: what the query must be; NULL: anything.
+-- kind: what the query must be: logs, metric, or a selector alone; NULL: anything.
 CREATE OR REPLACE FUNCTION logsvc_internal.loki_read(query text, kind text DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -142,7 +142,9 @@ DECLARE
 BEGIN
   IF asked ? 'error' THEN
     PERFORM logsvc_internal.loki_refuse(asked ->> 'error');
-  ELSIF asked ->> 'kind' <> kind THEN
+  -- What follows a selector never ends with its bracket.
+  ELSIF (kind = 'selector' AND (asked ->> 'kind' <> 'logs' OR rtrim(query, E' \t\r\n') NOT LIKE '%}'))
+      OR (kind <> 'selector' AND asked ->> 'kind' <> kind) THEN
     PERFORM logsvc_internal.loki_refuse('parse error: only label matchers are supported');
   END IF;
   RETURN asked;
@@ -263,7 +265,7 @@ BEGIN
     sets := sets || coalesce((
       SELECT jsonb_agg(logsvc_internal.loki_named(there.labels, item))
         FROM jsonb_array_elements(logsvc_internal.loki_counts(
-          logsvc_internal.loki_read(matches ->> i, 'logs') ->> 'query', there.fields, r.from_time,
+          logsvc_internal.loki_read(matches ->> i, 'selector') ->> 'query', there.fields, r.from_time,
           r.to_time, 5000)) item), '[]');
   END LOOP;
   RETURN jsonb_build_object('status', 'success', 'data', (
@@ -279,7 +281,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.loki_index_stats(form jsonb DEFAULT N
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   r record := logsvc_internal.loki_range(form, '1 hour');
-  asked jsonb := logsvc_internal.loki_read(form #>> '{query,0}', 'logs');
+  asked jsonb := logsvc_internal.loki_read(form #>> '{query,0}', 'selector');
   answer jsonb := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
     (asked ->> 'query') || ' | stats count as n, sum(len(event)) as bytes',
     logsvc_internal.loki_iso(r.from_time), logsvc_internal.loki_iso(r.to_time)));
@@ -299,7 +301,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
   r record := logsvc_internal.loki_range(form, '1 hour');
   most integer := logsvc_internal.loki_limit(form, 100, 5000);
-  query text := logsvc_internal.loki_read(form #>> '{query,0}', 'logs') ->> 'query';
+  query text := logsvc_internal.loki_read(form #>> '{query,0}', 'selector') ->> 'query';
   targets text := coalesce(nullif(form #>> '{targetLabels,0}', ''), 'service_name');
   step jsonb;
 BEGIN
@@ -461,7 +463,7 @@ BEGIN
       SELECT array_position(sets, logsvc_internal.loki_named(names, item - 0)) AS id,
              (item ->> 0)::numeric::bigint AS place, (item ->> -2)::numeric AS amount, (item ->> -1)::numeric AS n
         FROM jsonb_array_elements(answer #> '{data,rows}') item
-       WHERE (item ->> -1)::numeric > 0),
+       WHERE (item ->> -1)::numeric > 0 AND jsonb_typeof(item -> -2) = 'number'),
     mark AS (
       SELECT s.id, k * stride AS place, k, 1 AS sign
         FROM generate_subscripts(sets, 1) s(id) CROSS JOIN generate_series(0, points - 1) k
@@ -487,7 +489,7 @@ BEGIN
              CROSS JOIN LATERAL generate_series(
                greatest(ceil((item ->> 0)::numeric / stride), 0),
                least(floor(((item ->> 0)::numeric + width - 1) / stride), points - 1)) k
-       WHERE (item ->> -1)::numeric > 0
+       WHERE (item ->> -1)::numeric > 0 AND jsonb_typeof(item -> -2) = 'number'
        GROUP BY 1, 2)
     SELECT array_agg(id), array_agg(k), array_agg(CASE function WHEN 'min' THEN least ELSE most END)
       INTO series, numbers, amounts FROM point;

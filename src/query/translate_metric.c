@@ -600,7 +600,7 @@ read_comparison(ls_query_source *s, ls_buf *out)
 		if (!ls_query_is_number(number) || number.len > 30)
 			return ls_query_source_fail(s, "a comparison with anything but a number");
 		write_member(out, "operator", ls_str_make(operators[i], strlen(operators[i])));
-		ls_buf_printf(out, ",\"than\":%.*s", (int) number.len, number.data);
+		ls_buf_printf(out, ",\"than\":\"%.*s\"", (int) number.len, number.data);
 		return true;
 	}
 	return true;

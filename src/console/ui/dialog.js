@@ -2,7 +2,7 @@
  * dialog.js: dialogs over the page. The browser's own <dialog> keeps the focus inside, makes the rest inert and gives
  * the focus back; Escape and Back close.
  */
-import { html, useEffect, useId, useRef } from '../view.js';
+import { html, useId, useLayoutEffect, useRef } from '../view.js';
 import { overPage } from '../router.js';
 import { IconButton } from './button.js';
 
@@ -19,7 +19,8 @@ export function Dialog({ title, onClose, footer, size = 'medium', children, clos
 	const pressedBeside = useRef(false);
 	const close = useRef(onClose);
 	close.current = onClose;
-	useEffect(() => {
+	// At once: Back right after it must find it gone.
+	useLayoutEffect(() => {
 		const dialog = ref.current;
 		const before = document.activeElement;
 		dialog.showModal();

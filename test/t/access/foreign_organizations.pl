@@ -141,7 +141,7 @@ while ($definitions
 	# The name of a field belongs to nobody; shippers name indexes that need not be there; what is
 	# PUT is one's own.
 	push @named, { route => "$1 $2", credentials => $3 }
-		if $5 != 501 && $1 ne 'PUT' && $2 !~ m{/fields/\{name\}|\{index\}/_|/shared/};
+		if $5 != 501 && $1 ne 'PUT' && $2 !~ m{/(?:fields|label)/\{name\}|\{index\}/_|/shared/};
 }
 is(join("\n", sort map { $_->{route} } @named), join("\n", sort keys %request),
 	'every route that names something');

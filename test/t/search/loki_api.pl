@@ -142,7 +142,7 @@ is_deeply(result('query', query => 'topk(1, sum by (level) (count_over_time({env
 	[ { metric => { level => 'info' }, value => [ $start + 3600, '240' ] } ], 'topk');
 is_deeply(result('query', query => 'count(sum by (host, level) (rate({env="prod"}[1h])))', time => $start + 3600),
 	[ { metric => {}, value => [ $start + 3600, '4' ] } ], 'count');
-is_deeply(result('query', query => 'avg(sum by (level) (count_over_time({env="prod"}[1h]))) > 100', time => $start + 3600),
+is_deeply(result('query', query => 'avg(sum by (level) (count_over_time({env="prod"}[1h]))) > 0100', time => $start + 3600),
 	[ { metric => {}, value => [ $start + 3600, '180' ] } ], 'an average, and a comparison');
 is_deeply(result('query', query => 'sum without (index, env, host, k8s_pod_name, level) (count_over_time({env="prod"}[1h]))',
 		time => $start + 3600),
@@ -182,6 +182,8 @@ is_deeply(lines('{service_name="secret"}'), [], '... nor are their lines');
 
 refused(qr/11,000 points per time series/, 'query_range', query => 'rate({a="b"}[1m])',
 	start => $start - 365 * 86400, end => $start, step => '1ns');
+refused(qr/only label matchers/, $_, query => '{a="b"} |~ "x"', 'match[]' => '{a="b"} |~ "x"') foreach qw(index/stats index/volume series);
+is_deeply(result('query', query => 'min_over_time({env="prod"} | unwrap service_name [1h])', time => $start + 3600), [], 'texts are no points');
 refused(qr/end timestamp must not be before/, 'query_range', query => '{a="b"}', start => $start, end => $start - 1);
 refused(qr/max_entries_limit_per_query \(999999999 > 5000\)/, 'query_range', query => '{a="b"}', limit => 999999999);
 refused(qr/limit must be a positive/, 'query_range', query => '{a="b"}', limit => $_) foreach qw(0 -1 x 99999999999999999999);

@@ -90,6 +90,7 @@ my %reads = ('POST /api/v1/search' => { q => 'service=shop | stats count' },
 	'POST /api/v1/search/validate' => { q => 'level=error' },
 	'POST /api/v1/evaluations/run-adhoc' =>
 	  { rows => ['order 1'], criteria => 'Is all well?', preview => JSON::PP::true },
+	(map { ("POST /loki/api/v1/$_" => {}) } qw(labels query query_range series)),
 	'POST /mcp' => { jsonrpc => '2.0', id => 1, method => 'tools/list' },
 	'POST /api/v1/dashboards/{id}/data' => {},
 	'POST /api/v1/shared/{token}/data' => {},
