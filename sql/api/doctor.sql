@@ -30,7 +30,7 @@ BEGIN
 	RETURN facts
 		|| (SELECT jsonb_build_object('files', string_agg(format('the file of %s %s', substr(x.key, 6), x.value), '; ' ORDER BY x.key))
 			FROM jsonb_each_text(facts) x WHERE x.key LIKE 'file %' AND x.value IS NOT NULL)
-		|| (SELECT jsonb_build_object('file_errors', string_agg(format('%s in line %s of %s%s', s.error, s.sourceline,
+		|| (SELECT jsonb_build_object('file_errors', string_agg(format('%s in line %s of %s%s', regexp_replace(s.error, '"[^"]*/', '"', 'g'), s.sourceline,
 				substring(s.sourcefile FROM '[^/]*$'), ' (' || s.name || ')'), '; '))
 			FROM pg_file_settings s WHERE s.error IS NOT NULL
 				AND NOT EXISTS (SELECT FROM pg_settings p WHERE p.name = s.name AND p.pending_restart))
@@ -128,6 +128,10 @@ BEGIN
 		('workers', f ->> 'not_running' IS NOT NULL, false,
 			coalesce('not all of their workers run: ' || (f ->> 'not_running'), 'all run'),
 			'look for lines of logsvc in the log of the server, which say why; max_worker_processes is checked below'),
+		('mode', false, current_setting('logsvc.mode', true) = 'restored',
+			'logsvc.mode = ' || current_setting('logsvc.mode', true)
+				|| CASE current_setting('logsvc.mode', true) WHEN 'restored' THEN ': no alerts, mails, webhooks or exports' ELSE '' END,
+			'ALTER SYSTEM SET logsvc.mode = normal; then SELECT pg_reload_conf(): when this copy takes the place of its original'),
 		('worker slots', (f ->> 'workers_needed')::int > current_setting('max_worker_processes')::int,
 			(f ->> 'workers_needed')::int + current_setting('max_parallel_workers')::int
 				> current_setting('max_worker_processes')::int,
@@ -165,8 +169,8 @@ BEGIN
 		('disk', (f ->> 'no_space')::boolean, f ->> 'little_space' IS NOT NULL,
 			coalesce(f ->> 'little_space', f ->> 'least_space'),
 			'make room, for instance with a shorter retention, or give the file system more space'),
-		('archive', current_setting('archive_mode') <> 'off'
-				AND ((f ->> 'archive_failed')::boolean OR (f ->> 'archive_age')::float8 > 900
+		('archive', current_setting('archive_mode') <> 'off' AND (current_setting('archive_mode') = 'always' OR NOT pg_is_in_recovery())
+				AND ((f ->> 'archive_failed')::boolean OR current_setting('archive_timeout')::interval > interval '0' AND (f ->> 'archive_age')::float8 > 900
 					+ extract(epoch FROM current_setting('archive_timeout')::interval)), current_setting('archive_mode') = 'off',
 			CASE WHEN current_setting('archive_mode') = 'off' THEN 'archive_mode = off: what was written since the last backup has one copy'
 				WHEN (f ->> 'archive_failed')::boolean THEN 'the last try to archive a WAL file failed'

@@ -90,7 +90,8 @@ ls_known_find(ls_known *known, const ls_known_key *key)
 {
 	const known_sender *sender = hash_search(known->senders, key, HASH_FIND, NULL);
 
-	return sender != NULL && sender->epoch == ls_access_epoch() &&
+	/* A standby, where it is 0, is not told of changes. */
+	return sender != NULL && sender->epoch != 0 && sender->epoch == ls_access_epoch() &&
 		   !TimestampDifferenceExceeds(sender->since, GetCurrentTimestamp(), KNOWN_TIME);
 }
 

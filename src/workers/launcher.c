@@ -249,7 +249,8 @@ probe(ls_service *service)
 		pfree(handle);
 		handle = NULL;
 	}
-	if (service->state == LS_SERVICE_READY && !service->primary && !RecoveryInProgress())
+	if (service->state == LS_SERVICE_READY && !service->primary && !RecoveryInProgress() &&
+		TimestampDifferenceExceeds(last_probe, now, RESTART_DELAY))
 		service->probe_wanted = true;
 	if (!service->probe_wanted && ((service->state == LS_SERVICE_READY && service->primary) ||
 								   !TimestampDifferenceExceeds(last_probe, now, PROBE_INTERVAL)))

@@ -286,8 +286,10 @@ note(void *context)
 			   "search");
 	add_failed(f, f->probed ? !current.evaluation_ok : !is_running(LS_WORKER_EVALUATOR),
 			   "evaluation");
-	add_failed(f, ls_alert_workers > 0 && !is_running(LS_WORKER_ALERTER), "alerts");
-	add_failed(f, !is_running(LS_WORKER_NOTIFIER), "mail");
+	add_failed(f, ls_workers_wanted(LS_WORKER_ALERTER) > 0 && !is_running(LS_WORKER_ALERTER),
+			   "alerts");
+	add_failed(f, ls_workers_wanted(LS_WORKER_NOTIFIER) > 0 && !is_running(LS_WORKER_NOTIFIER),
+			   "mail");
 	values[0] =
 		PointerGetDatum(construct_array(f->failed, f->n_failed, TEXTOID, -1, false, TYPALIGN_INT));
 	values[1] = BoolGetDatum(f->probed);

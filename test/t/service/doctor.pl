@@ -203,6 +203,7 @@ $t->node->append_conf('postgresql.conf', <<'CONF');
 archive_mode = on
 archive_command = 'false'
 max_worker_processes = 12
+logsvc.mode = restored
 logsvc.max_pool_workers = 2
 logsvc.listen_addresses = '0.0.0.0'
 CONF
@@ -216,6 +217,7 @@ says($wrong, 'archive', 'error', qr/failed/, qr/archive_command/);
 says($wrong, 'archive timeout', 'warning', qr/archive_timeout = 0/, qr/archive_timeout = 60s/);
 says($wrong, 'workers', 'error', qr/not all of their workers run: \w/, qr/log of the server/);
 says($wrong, 'worker slots', 'error', qr/max_worker_processes = 12; logsvc needs \d\d/, qr/max_worker_processes = \d\d;/);
+says($wrong, 'mode', 'warning', qr/restored: no alerts, mails/, qr/logsvc\.mode = normal/);
 says($wrong, 'pool sizes', 'warning', qr/= 2/, qr/logsvc\.max_pool_workers/);
 says($wrong, 'tls', 'warning', qr/0\.0\.0\.0/, qr/proxy with TLS/);
 
