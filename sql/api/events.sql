@@ -103,8 +103,8 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  answer jsonb := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
-    logsvc_internal.index_scope(index) || '| fields - event', earliest, latest, 5000));
+  answer jsonb := logsvc_internal.jsonb_of_events(logsvc_internal.search_bounded(
+    logsvc_internal.index_scope(index) || '| fields - event', earliest, latest, 5000, cut => true));
   from_time timestamptz := (answer #>> '{meta,range,earliest}')::timestamptz;
   to_time timestamptz := (answer #>> '{meta,range,latest}')::timestamptz;
   found jsonb;

@@ -15,13 +15,6 @@ AS 'MODULE_PATHNAME', 'logsvc_logql_labels';
 COMMENT ON FUNCTION logsvc_internal.logql_labels() IS
 'The fields that are labels of streams for Loki''s clients, by label, as JSON';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.search_cells(q text, earliest text, latest text)
-RETURNS json
-LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
-AS 'MODULE_PATHNAME', 'logsvc_search_cells';
-COMMENT ON FUNCTION logsvc_internal.search_cells(text, text, text) IS
-'The body of the answer of a search whose table has up to 100,000 rows';
-
 -- ---- parameters ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.loki_refuse(message text) RETURNS void
@@ -205,7 +198,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.loki_counts(
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+  RETURN logsvc_internal.jsonb_of_events(logsvc_internal.search_bounded(
     format('%s | stats count as logql_count, sum(len(event)) as logql_bytes%s | sort %s -logql_count', query,
       ' by ' || nullif(array_to_string(fields, ', '), ''), "limit"),
     logsvc_internal.loki_iso(from_time), logsvc_internal.loki_iso(to_time), "limit")) #> '{data,rows}';
@@ -282,7 +275,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
   r record := logsvc_internal.loki_range(form, '1 hour');
   asked jsonb := logsvc_internal.loki_read(form #>> '{query,0}', 'selector');
-  answer jsonb := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+  answer jsonb := logsvc_internal.jsonb_of_events(logsvc_internal.search_bounded(
     (asked ->> 'query') || ' | stats count as n, sum(len(event)) as bytes',
     logsvc_internal.loki_iso(r.from_time), logsvc_internal.loki_iso(r.to_time)));
 BEGIN
@@ -367,7 +360,7 @@ BEGIN
   IF direction NOT IN ('forward', 'backward') THEN
     PERFORM logsvc_internal.loki_refuse(format('invalid direction ''%s''', left(direction, 20)));
   END IF;
-  answer := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+  answer := logsvc_internal.jsonb_of_events(logsvc_internal.search_bounded(
     (asked ->> 'query') || CASE direction WHEN 'forward' THEN format(' | sort %s timestamp', most) ELSE '' END,
     logsvc_internal.loki_iso(r.from_time), logsvc_internal.loki_iso(r.to_time), most));
   RETURN logsvc_internal.loki_answer('streams', (
@@ -383,6 +376,15 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.loki_logs(jsonb, jsonb) IS
 'Events as streams';
+
+-- Loki counts in float8.  Here sums are exact, so that the difference of two is, but of amounts with the
+-- digits of a float8: those of one number in JSON may be 100,000.
+CREATE OR REPLACE FUNCTION logsvc_internal.loki_float(amount jsonb) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN amount::numeric > 1e308 THEN 1e309 WHEN amount::numeric < -1e308 THEN -1e309
+  WHEN abs(amount::numeric) < 1e-300 THEN 0 ELSE amount::numeric::float8::text::numeric END;
+COMMENT ON FUNCTION logsvc_internal.loki_float(jsonb) IS
+'A number with no more digits than a float8 has';
 
 -- The series of a metric: sets has the labels of each, and the other three lists have a value for each
 -- point of one: which series, which point, how much.
@@ -430,7 +432,7 @@ BEGIN
     names := coalesce(names, '{}');
     fields := coalesce(fields, '{}');
   END IF;
-  answer := logsvc_internal.search_cells(
+  answer := logsvc_internal.search_bounded(
     format('%s | eval logql_cell = ceil((timestamp - %s) / %s) | stats %s as logql_value, %s as logql_count by logql_cell%s',
       asked ->> 'query', trunc(extract(epoch FROM from_time), 6), cell / 1000.0,
       CASE WHEN function = 'count' THEN 'count'
@@ -461,7 +463,7 @@ BEGIN
     -- Running sums, and for each window the difference of those at its ends.
     WITH cell AS (
       SELECT array_position(sets, logsvc_internal.loki_named(names, item - 0)) AS id,
-             (item ->> 0)::numeric::bigint AS place, (item ->> -2)::numeric AS amount, (item ->> -1)::numeric AS n
+             (item ->> 0)::numeric::bigint AS place, logsvc_internal.loki_float(item -> -2) AS amount, (item ->> -1)::numeric AS n
         FROM jsonb_array_elements(answer #> '{data,rows}') item
        WHERE (item ->> -1)::numeric > 0 AND jsonb_typeof(item -> -2) = 'number'),
     mark AS (
@@ -484,7 +486,7 @@ BEGIN
   ELSE
     WITH point AS (
       SELECT array_position(sets, logsvc_internal.loki_named(names, item - 0)) AS id, k,
-             min((item ->> -2)::numeric) AS least, max((item ->> -2)::numeric) AS most
+             min(logsvc_internal.loki_float(item -> -2)) AS least, max(logsvc_internal.loki_float(item -> -2)) AS most
         FROM jsonb_array_elements(answer #> '{data,rows}') item
              CROSS JOIN LATERAL generate_series(
                greatest(ceil((item ->> 0)::numeric / stride), 0),
@@ -542,12 +544,18 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.loki_aggregate(jsonb, jsonb[], integer[], integer[], numeric[]) IS
 'sum by (...), topk and the like, of the series inside';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.loki_number(amount numeric) RETURNS text
+CREATE OR REPLACE FUNCTION logsvc_internal.loki_number(amount numeric) RETURNS float8
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN amount > 1e308 THEN '+Inf' WHEN amount < -1e308 THEN '-Inf' WHEN abs(amount) < 1e-300 THEN '0'
-  ELSE amount::float8::text END;
+RETURN CASE WHEN amount > 1e308 THEN 'Infinity' WHEN amount < -1e308 THEN '-Infinity' WHEN abs(amount) < 1e-300 THEN 0
+  ELSE amount::float8 END;
 COMMENT ON FUNCTION logsvc_internal.loki_number(numeric) IS
 'A value of a series';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.loki_text(value float8) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE value WHEN 'Infinity' THEN '+Inf' WHEN '-Infinity' THEN '-Inf' ELSE value::text END;
+COMMENT ON FUNCTION logsvc_internal.loki_text(float8) IS
+'A value of a series as Loki writes it';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.loki_metric(
   asked jsonb, from_time timestamptz, to_time timestamptz, step bigint, instant boolean)
@@ -561,7 +569,7 @@ DECLARE
   amounts numeric[];
   answer jsonb := '{}';
   operator text := asked ->> 'operator';
-  than numeric := (asked ->> 'than')::numeric;
+  than float8 := logsvc_internal.loki_number((asked ->> 'than')::numeric);
   result jsonb;
 BEGIN
   IF points > 11000 THEN
@@ -585,10 +593,11 @@ BEGIN
     INTO result
     FROM (SELECT id, jsonb_agg(jsonb_build_array(
                    trim_scale(extract(epoch FROM from_time + k * step * interval '1 millisecond')::numeric(20, 3)),
-                   logsvc_internal.loki_number(amount)) ORDER BY k) AS entries
+                   logsvc_internal.loki_text(p.value)) ORDER BY k) AS entries
             FROM unnest(series, numbers, amounts) u(id, k, amount)
-           WHERE CASE operator WHEN '>' THEN amount > than WHEN '>=' THEN amount >= than WHEN '<' THEN amount < than
-                   WHEN '<=' THEN amount <= than WHEN '==' THEN amount = than WHEN '!=' THEN amount <> than
+                 CROSS JOIN LATERAL logsvc_internal.loki_number(amount) p(value)
+           WHERE CASE operator WHEN '>' THEN p.value > than WHEN '>=' THEN p.value >= than WHEN '<' THEN p.value < than
+                   WHEN '<=' THEN p.value <= than WHEN '==' THEN p.value = than WHEN '!=' THEN p.value <> than
                    ELSE true END
            GROUP BY id) s;
   RETURN logsvc_internal.loki_answer(CASE WHEN instant THEN 'vector' ELSE 'matrix' END, result, answer,
@@ -632,7 +641,7 @@ COMMENT ON FUNCTION logsvc_internal.loki_query(jsonb) IS
 
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.read_logql(text), logsvc_internal.logql_labels(),
-  logsvc_internal.search_cells(text, text, text), logsvc_internal.loki_refuse(text),
+  logsvc_internal.search_bounded(text, text, text, integer, boolean), logsvc_internal.loki_refuse(text),
   logsvc_internal.loki_time(jsonb, text, timestamptz), logsvc_internal.loki_step(jsonb, numeric),
   logsvc_internal.loki_limit(jsonb, integer, integer), logsvc_internal.loki_iso(timestamptz),
   logsvc_internal.loki_range(jsonb, interval), logsvc_internal.loki_read(text, text),
@@ -646,7 +655,7 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.loki_logs(jsonb, jsonb),
   logsvc_internal.loki_points(jsonb, timestamptz, bigint, bigint), logsvc_internal.loki_group(jsonb, jsonb),
   logsvc_internal.loki_aggregate(jsonb, jsonb[], integer[], integer[], numeric[]),
-  logsvc_internal.loki_number(numeric),
+  logsvc_internal.loki_number(numeric), logsvc_internal.loki_text(float8), logsvc_internal.loki_float(jsonb),
   logsvc_internal.loki_metric(jsonb, timestamptz, timestamptz, bigint, boolean),
   logsvc_internal.loki_query_range(jsonb), logsvc_internal.loki_query(jsonb)
 TO logsvc_reader;

@@ -1,6 +1,14 @@
 -- Searching.  These run as logsvc_reader: row security keeps them inside the
 -- organization of the session.
 
+CREATE OR REPLACE FUNCTION logsvc_internal.search_bounded(
+  q text, earliest text, latest text, "limit" integer DEFAULT NULL, cut boolean DEFAULT false)
+RETURNS json
+LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'logsvc_search_bounded';
+COMMENT ON FUNCTION logsvc_internal.search_bounded(text, text, text, integer, boolean) IS
+'The body of the answer of a search, up to 100,000 rows and 32 MB; cut: what is beyond them is left out, else an error';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.search_json(
   q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL,
   "limit" integer DEFAULT NULL, cursor text DEFAULT NULL, explain boolean DEFAULT NULL,

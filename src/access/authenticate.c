@@ -129,7 +129,11 @@ secret_of(const ls_request *request, bool tokens_only, char *text, ls_str *secre
 	{
 		if (!authorization(request->authorization, text, secret))
 		{
-			*why = "the Authorization header has another form than Bearer and a credential";
+			*why =
+				text != NULL
+					? "the Authorization header must be Bearer and a token or key, or Basic with "
+					  "any user and the token or key as password"
+					: "the Authorization header must be Bearer and a token or key";
 			return LS_ERROR_UNAUTHORIZED;
 		}
 		if (key.len > 0 && !ls_str_eq(key, *secret))
@@ -143,7 +147,7 @@ secret_of(const ls_request *request, bool tokens_only, char *text, ls_str *secre
 		*secret = key;
 		if (!is_secret(key))
 		{
-			*why = "X-API-Key has another form than a credential";
+			*why = "X-API-Key must be an API key, ing_live_... or ing_test_...";
 			return LS_ERROR_UNAUTHORIZED;
 		}
 		if (begins(key, "pat_"))

@@ -20,13 +20,14 @@
 
 PG_FUNCTION_INFO_V1(logsvc_read_logql);
 PG_FUNCTION_INFO_V1(logsvc_logql_labels);
-PG_FUNCTION_INFO_V1(logsvc_search_cells);
+PG_FUNCTION_INFO_V1(logsvc_search_bounded);
 
 /* Memory to read a query. */
 #define READ_MEMORY ((size_t) 4 << 20)
 
-/* Rows of a metric: each is a time of a series. */
+/* Rows of a metric (each is a time of a series), and bytes of an answer, which SQL copies some times. */
 #define MOST_CELLS 100000
+#define MOST_BYTES (32 << 20)
 
 /* {"error": ...} */
 static Datum
@@ -77,11 +78,12 @@ logsvc_logql_labels(PG_FUNCTION_ARGS)
 }
 
 /*
- * search_cells(q, earliest, latest) returns json: the body of the answer of a search that makes a
- * table of more rows than a page has.
+ * search_bounded(q, earliest, latest, limit, cut) returns json: the body of the answer of a search
+ * for a function that goes on with it.  Up to 100,000 rows, which is more than a page has, and
+ * 32 MB.  What is beyond these is left out, if `cut`; else it is an error.
  */
 Datum
-logsvc_search_cells(PG_FUNCTION_ARGS)
+logsvc_search_bounded(PG_FUNCTION_ARGS)
 {
 	TimestampTz started = GetCurrentTimestamp();
 	ls_position position = {0};
@@ -90,11 +92,16 @@ logsvc_search_cells(PG_FUNCTION_ARGS)
 
 	initStringInfo(&out);
 	ls_search_begin(&search, "earliest", "latest");
-	search.q = ls_str_of_text(PG_GETARG_TEXT_PP(0));
-	search.earliest = ls_str_of_text(PG_GETARG_TEXT_PP(1));
-	search.latest = ls_str_of_text(PG_GETARG_TEXT_PP(2));
-	search.limit = MOST_CELLS;
+	if (!PG_ARGISNULL(0))
+		search.q = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	if (!PG_ARGISNULL(1))
+		search.earliest = ls_str_of_text(PG_GETARG_TEXT_PP(1));
+	if (!PG_ARGISNULL(2))
+		search.latest = ls_str_of_text(PG_GETARG_TEXT_PP(2));
+	search.limit = PG_ARGISNULL(3) ? MOST_CELLS : Max(1, Min(PG_GETARG_INT32(3), MOST_CELLS));
 	search.limit_given = true;
+	search.most_bytes = MOST_BYTES;
+	search.cut = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
 	ls_search_prepare(&search);
 	ls_search_answer(&search, ls_search_plan(&search, &position), &position, started, false, &out);
 	SPI_finish();

@@ -81,6 +81,8 @@ typedef struct ls_search
 	bool explain;
 	bool histogram; /* return these besides the rows */
 	bool fields;
+	int most_bytes;  /* of rows; 0: LS_SEARCH_MAX_ANSWER, beyond which it fails */
+	bool cut;        /* what is beyond them is left out, as beyond the limit */
 	uint64 sample;   /* see ls_scan_session; 0: all events */
 	ls_buf identity; /* identifies the request: a cursor is valid only for the same one */
 	ls_str *after;   /* of a page of a sort: JSON of the keys of the last row; data NULL: missing */

@@ -260,7 +260,7 @@ answer_row(void *context, const ls_position *position, char **texts)
 {
 	answer *a = context;
 
-	if (a->n == a->search->limit)
+	if (a->n == a->search->limit || (a->search->cut && a->out->len > a->search->most_bytes))
 	{
 		a->more = true;
 		return false;
@@ -292,6 +292,12 @@ answer_row(void *context, const ls_position *position, char **texts)
 		for (int i = 0; i < a->plan->n_keys; i++)
 			a->keys[i] = texts[1 + i] == NULL ? NULL : pstrdup(texts[1 + i]);
 	}
+	if (a->search->most_bytes > 0 && !a->search->cut && a->out->len > a->search->most_bytes)
+		ereport(
+			ERROR, errcode(ls_errcode(LS_ERROR_QUERY_MEMORY_LIMIT)),
+			errmsg("the answer would be larger than %d MB: use more specific stream selectors, a "
+				   "shorter time range, or a smaller limit",
+				   a->search->most_bytes >> 20));
 	if (a->out->len > LS_SEARCH_MAX_ANSWER)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 	return true;

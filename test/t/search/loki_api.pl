@@ -151,6 +151,19 @@ is_deeply(result('query', query => 'max_over_time({app="agent"} | json | unwrap 
 	[ { metric => { app => 'agent' }, value => [ $start + 60, '500' ] } ], 'unwrap');
 my $bytes = 0;
 $bytes += length $_->{event} foreach @events;
+# Numbers are those of float8, however many digits or zeros they have in JSON.
+$t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, body => '{"events": [' . join(',', map {
+	sprintf '{"timestamp": %d, "event": "n", "service": "numbers", "attributes": {"n": %s, "m": %s}}', $start + 60 * $_->[0], @$_[ 1, 2 ]
+} [ 1, '1e307', '0.1' ], [ 2, '9e307', '0.2' ], [ 3, '9e307', '12345678901234567' ], [ 4, '1' . '0' x 400, '1e-400' ]) . ']}');
+is_deeply(result('query_range', query => 'sum_over_time({service_name="numbers"} | unwrap n [1m]) by (app)', step => 60,
+		start => $start + 60, end => $start + 180)->[0]{values},
+	[ [ $start + 60, '1e+307' ], [ $start + 120, '9e+307' ], [ $start + 180, '9e+307' ] ], 'large numbers');
+is_deeply(result('query', query => 'sum(sum_over_time({service_name="numbers"} | unwrap n [3m]))', time => $start + 180)->[0]{value},
+	[ $start + 180, '+Inf' ], '... together are beyond all');
+is_deeply(result('query', query => 'sum(sum_over_time({service_name="numbers"} | unwrap m [1m])) == 12345678901234568', time => $start + 180)->[0]{value},
+	[ $start + 180, '1.2345678901234568e+16' ], 'many digits');
+is_deeply(result('query', query => 'sum(sum_over_time({service_name="numbers"} | unwrap m [2m]))', time => $start + 120)->[0]{value},
+	[ $start + 120, '0.3' ], 'small numbers');
 is_deeply(result('query', query => 'sum(bytes_over_time({env="prod"}[1h]))', time => $start + 3600),
 	[ { metric => {}, value => [ $start + 3600, "$bytes" ] } ], 'bytes');
 is_deeply(result('index/volume', query => '{env="prod"}', @range, targetLabels => 'env'),
@@ -174,6 +187,12 @@ $r = $t->http(POST => '/loki/api/v1/query_range', body => form(query => '{env="p
 is(scalar(map { @{ $_->{values} } } @{ $r->{json}{data}{result} }), 3, 'a form, with Basic, and another tenant in X-Scope-OrgID');
 is_deeply([ map { $_->{stream}{env} } @{ $r->{json}{data}{result} } ], [ ('prod') x 3 ], '... which sees its own');
 is($t->http(GET => '/loki/api/v1/labels')->{status}, 401, 'nobody sees nothing');
+foreach my $bad ('Basic ' . encode_base64('grafana:password', ''), 'Basic !', 'Digest x')
+{
+	$r = $t->http(GET => '/loki/api/v1/labels', headers => { Authorization => $bad });
+	is($r->{status}, 401, "$bad is refused");
+	like($r->{content}, qr/Bearer and a token or key, or Basic with any user and the token or key as password/, '... with what is taken');
+}
 is($t->http(GET => '/loki/api/v1/labels', token => $org->{ingest_key})->{status}, 403, 'nor does who only sends');
 unlike(loki('label/service_name/values', @range)->{content}, qr/secret/, 'labels of others are not seen');
 is_deeply(lines('{service_name="secret"}'), [], '... nor are their lines');
@@ -206,6 +225,21 @@ refused(qr/number of series \(500\)/, 'query', query => 'sum by (user) (count_ov
 refused(qr/VALIDATION_ERROR/, 'labels', map { ("p$_" => 1) } 1 .. 200);
 refused(qr/regular expression/, 'query_range', query => '{a=~"(b"}');
 refused(qr/longer than 16384 bytes/, 'query_range', query => '{a=~"' . 'a|' x 9000 . '"}');
+
+# Answers are copied some times on their way, so they are bounded: 36 MB of lines.
+foreach (1 .. 20)
+{
+	$sent = $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => { events => [
+		map { { timestamp => $start + 7200, service => 'large', event => "$_ " . 'large ' x 40_000 } } 1 .. 8 ] });
+	is($sent->{status}, 202, 'long lines are sent') or diag $sent->{content};
+}
+my @large = (query => '{service_name="large"}', start => $start + 7000, end => $start + 7300);
+$r = loki('query_range', @large, limit => 5000);
+is($r->{status}, 422, 'an answer of more than 32 MB is refused');
+like($r->{content}, qr/^QUERY_MEMORY_LIMIT: .*larger than 32 MB: use more specific stream selectors, a shorter time range, or a smaller limit/,
+	'... and says what to narrow');
+is(scalar @{ result('query_range', @large, limit => 100)->[0]{values} }, 100, 'with a smaller limit it is answered');
+is(loki('labels', start => $start + 7000, end => $start + 7300)->{status}, 200, 'labels of long lines');
 
 # More users than a metric has series.
 sub push_users
