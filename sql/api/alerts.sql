@@ -275,8 +275,15 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_wake_alert_wor
 COMMENT ON FUNCTION logsvc_internal.wake_alert_workers() IS
 'Wakes the alert workers after the commit, to look which rules are due';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.put_off_until(deaths int, begun timestamptz) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN begun + ('{5 s,1 min,10 min,1 h,6 h}'::interval[])[least(deaths, 5)];
+COMMENT ON FUNCTION logsvc_internal.put_off_until(int, timestamptz) IS
+'Until when a rule is put off of which so many workers in a row have died; NULL: it is not';
+
 -- A rule that a worker is evaluating is not waited for: at its next tick the worker sees how it is
--- then.  But when it is enabled, there may be no next tick.
+-- then.  But when it is enabled, there may be no next tick.  One of which workers die stays put off, whatever
+-- is changed in it.
 CREATE OR REPLACE FUNCTION logsvc_internal.schedule_alert_rule(rule uuid) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -292,11 +299,12 @@ BEGIN
 		SELECT FROM logsvc_internal.alert_rule_state one WHERE one.rule_id = r.id);
 	IF (r.content -> 'enabled')::boolean THEN
 		due := logsvc_internal.alert_tick(r.id, every, clock_timestamp()) + make_interval(secs => every);
-		UPDATE logsvc_internal.alert_rule_state s SET next_due = due
+		UPDATE logsvc_internal.alert_rule_state s
+		SET next_due = greatest(due, logsvc_internal.put_off_until(s.deaths, s.begun_at))
 		WHERE s.rule_id = r.id AND s.next_due IS NULL;
 		UPDATE logsvc_internal.alert_rule_state s SET next_due = least(s.next_due, due)
 		WHERE s.rule_id = (SELECT one.rule_id FROM logsvc_internal.alert_rule_state one
-			WHERE one.rule_id = r.id AND one.next_due > due FOR UPDATE SKIP LOCKED);
+			WHERE one.rule_id = r.id AND one.next_due > due AND one.deaths = 0 FOR UPDATE SKIP LOCKED);
 		PERFORM logsvc_internal.wake_alert_workers();
 	ELSE
 		UPDATE logsvc_internal.alert_rule_state s
@@ -767,6 +775,19 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.mark_alert_rule(uuid, int) IS
 'Writes down which worker begins a tick of a rule; false: it is not due, or another worker has it';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.unmark_alert_rule(rule uuid, worker int) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	UPDATE logsvc_internal.alert_rule_state s SET worker = NULL
+	WHERE s.rule_id = (SELECT one.rule_id FROM logsvc_internal.alert_rule_state one
+		WHERE one.rule_id = rule AND one.worker = unmark_alert_rule.worker FOR UPDATE SKIP LOCKED);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.unmark_alert_rule(uuid, int) IS
+'Writes down that a worker has handed a tick back without an end: its death is no longer about that rule';
+
 -- When one worker dies, the others are ended in the middle of their ticks too.  So a rule is put off for
 -- a moment at first, without a word, and for longer when it happens again.  A tenant may hold the row of
 -- a rule: that one is not counted, rather than that no rule is evaluated.
@@ -774,7 +795,6 @@ CREATE OR REPLACE FUNCTION logsvc_internal.recover_alert_rules(worker int) RETUR
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	delays CONSTANT interval[] := '{5 s,1 min,10 min,1 h,6 h}';
 	s logsvc_internal.alert_rule_state;
 	until timestamptz;
 	told uuid[] := '{}';
@@ -783,7 +803,7 @@ BEGIN
 	FOR s IN SELECT * FROM logsvc_internal.alert_rule_state one
 		WHERE one.worker = recover_alert_rules.worker FOR UPDATE SKIP LOCKED
 	LOOP
-		until := clock_timestamp() + delays[least(s.deaths + 1, cardinality(delays))];
+		until := logsvc_internal.put_off_until(s.deaths + 1, clock_timestamp());
 		UPDATE logsvc_internal.alert_rule_state one
 		SET worker = NULL, deaths = s.deaths + 1,
 			next_due = CASE WHEN s.next_due IS NOT NULL THEN greatest(s.next_due, until) END
@@ -1298,8 +1318,8 @@ COMMENT ON FUNCTION logsvc_internal.fail_alert_tick(uuid, jsonb) IS
 
 GRANT EXECUTE ON FUNCTION
 	logsvc_internal.fail_alert_tick(uuid, jsonb), logsvc_internal.due_alert_rules(int), logsvc_internal.next_alert_rule(),
-	logsvc_internal.mark_alert_rule(uuid, int), logsvc_internal.recover_alert_rules(int),
-	logsvc_internal.tell_put_off(uuid),
+	logsvc_internal.mark_alert_rule(uuid, int), logsvc_internal.unmark_alert_rule(uuid, int),
+	logsvc_internal.recover_alert_rules(int), logsvc_internal.tell_put_off(uuid),
 	logsvc_internal.take_alert_rule(uuid), logsvc_internal.rule_rows(text, timestamptz, timestamptz, int),
 	logsvc_internal.ask_alert_history(uuid, jsonb, jsonb),
 	logsvc_internal.apply_alert_tick(uuid, jsonb, jsonb, jsonb),

@@ -268,6 +268,18 @@ mark(void *context)
 		call("SELECT logsvc_internal.mark_alert_rule($1, $2)", 2, types, values, &null));
 }
 
+static void
+unmark(void *context)
+{
+	static const Oid types[] = {UUIDOID, INT4OID};
+	const tick *t = context;
+	Datum values[] = {UUIDPGetDatum(&t->rule->rule), Int32GetDatum(worker)};
+	bool null;
+
+	(void) call("SELECT logsvc_internal.unmark_alert_rule($1, $2) IS NULL", 2, types, values,
+				&null);
+}
+
 /* The worker's transaction for one rule. */
 static void
 evaluate(void *context)
@@ -458,6 +470,19 @@ give_up(tick *t, const ls_caught *why)
 	return false;
 }
 
+/* Leaves a tick to a later time, or to another worker. */
+static void
+hand_back(tick *t, int ms)
+{
+	ls_caught caught;
+
+	if (!ls_transaction(unmark, t, &caught) && !is_passing(caught.sqlstate))
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not write down that an alert rule is not evaluated: %s",
+					   caught.format));
+	put_off_rule(&t->rule->rule, ms);
+}
+
 static void
 evaluate_rule(const due_rule *rule)
 {
@@ -486,12 +511,12 @@ evaluate_rule(const due_rule *rule)
 
 		outcome = passing ? 1 : 2;
 		if (passing || !give_up(&t, &caught))
-			put_off_rule(&rule->rule, RETRY_WAIT);
+			hand_back(&t, RETRY_WAIT);
 	}
 	else if (t.taken == NULL)
 	{
 		/* Another worker has it, and it stays due until that one commits. */
-		put_off_rule(&rule->rule, LOOK_AGAIN);
+		hand_back(&t, LOOK_AGAIN);
 		return;
 	}
 	ls_metric_add(LS_M_ALERT_TICKS + outcome, 1);

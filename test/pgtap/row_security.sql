@@ -208,6 +208,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc_internal.apply_alert_tick, logsvc_internal.ask_alert_history,
 	logsvc_internal.due_alert_rules, logsvc_internal.fail_alert_tick,
 	logsvc_internal.finish_alert_tick, logsvc_internal.mark_alert_rule,
+	logsvc_internal.unmark_alert_rule,
 	logsvc_internal.recover_alert_rules, logsvc_internal.tell_put_off,
 	logsvc_internal.next_alert_rule, logsvc_internal.take_alert_rule,
 	logsvc_internal.auth_forgot_password, logsvc_internal.auth_oauth_callback,

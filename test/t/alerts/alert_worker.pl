@@ -391,10 +391,20 @@ foreach my $wait ([ 3, '10 min' ], [ 4, '1 h' ], [ 5, '6 h' ], [ 6, '6 h' ])
 		"$wait->[0] true", "the $wait->[0]th time by $wait->[1]");
 }
 is(deliveries($deadly), 'alert.error alert.error', 'they are told once');
+
+# Its author cannot make it due by a change.
+my $put_off = state_of($deadly, 'next_due');
+ask(PATCH => "$rules/$deadly", json => { query => 'level=error refused', schedule => { everySeconds => 1800, lookback => '1d' } });
+is(state_of($deadly, "next_due || ' ' || deaths"), "$put_off 6", 'a change of the rule leaves it put off');
 later($deadly);
 is(evaluate($deadly), 'firing', 'it can be evaluated again');
 is(state_of($deadly, 'deaths'), 0, 'which ends the count');
 like(deliveries($deadly), qr/^(?:alert\.error ){2}alert\.(?:recovered alert\.firing|firing alert\.recovered)$/, 'and is told');
+
+$t->sql("UPDATE logsvc_internal.alert_rule_state SET deaths = 6, begun_at = now() WHERE logsvc_internal.public_id('rule_', rule_id) = '$deadly'");
+ask(POST => "$rules/$deadly/disable");
+ask(POST => "$rules/$deadly/enable");
+is(state_of($deadly, "next_due - now() BETWEEN '5 h' AND '6 h'"), 't', 'disabling and enabling it leaves it put off, too');
 
 # ---- two workers ----
 
@@ -473,6 +483,28 @@ ok(wait_until(sub { $t->http(GET => "$rules/$theirs", token => $other->{token})-
 	'rules of others are evaluated');
 is(ticks($many[5]), $before, 'while rows are locked');
 $session->query_safe('COMMIT');
+
+# ---- a tick that is handed back ----
+
+$session->query_safe("BEGIN; SELECT 1 FROM logsvc_internal.alert WHERE resolved_at IS NULL FOR UPDATE");
+sub handed_back
+{
+	my ($id, $how) = @_;
+	$t->sql("UPDATE logsvc_internal.alert_rule_state SET begun_at = NULL WHERE logsvc_internal.public_id('rule_', rule_id) = '$id'");
+	due($id);
+	ok(wait_until(sub { state_of($id, 'begun_at IS NOT NULL AND worker IS NULL') eq 't' }), "nobody has a tick $how");
+	return;
+}
+handed_back($many[6], 'that waits for rows of a tenant');
+$session->query_safe('COMMIT');
+foreach my $fault ([ 'that was not to be had', 'RETURN NULL' ], [ 'of which not even the end could be written down', q{RAISE 'no'} ])
+{
+	$t->sql(qq{ALTER FUNCTION logsvc_internal.take_alert_rule RENAME TO real_take_alert_rule;
+		CREATE FUNCTION logsvc_internal.take_alert_rule(rule uuid) RETURNS jsonb LANGUAGE plpgsql AS \$\$ BEGIN $fault->[1]; END \$\$;
+		GRANT EXECUTE ON FUNCTION logsvc_internal.take_alert_rule TO logsvc_reader});
+	handed_back($many[7], $fault->[0]);
+	$t->sql('DROP FUNCTION logsvc_internal.take_alert_rule; ALTER FUNCTION logsvc_internal.real_take_alert_rule RENAME TO take_alert_rule');
+}
 
 # Nor a worker that starts, and looks for what the one before it died of.
 my @marked = map { "logsvc_internal.public_id('rule_', rule_id) = '$many[$_]'" } 4, 5;
