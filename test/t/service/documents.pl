@@ -29,6 +29,38 @@ my $page = join "\n",
 cmp_ok(scalar(split /\n/, $source), '>', 30, 'errors.def is read');
 is($page, $source, 'docs/api.md lists the errors of errors.def');
 
+# ---- detail_codes.def, the source and docs/api.md ----
+
+my @details = map { [ /^LS_DETAIL_CODE\("(\w+)",\s*"(.*)"\)$/ ? ($1, $2) : () ] } grep { /^LS_DETAIL_CODE/ }
+  split /\n/, slurp_file('src/base/detail_codes.def');
+my ($described) = slurp_file('docs/api.md') =~ /^### Codes of details$(.*?)(?=^##|\z)/ms;
+is_deeply([ map { /^\| `(\w+)` \| (.*) \|$/ ? [ $1, $2 ] : () } split /\n/, $described ], \@details,
+	'docs/api.md lists the codes of detail_codes.def');
+
+# Codes that the source writes, where it writes details: by the shape of the calls.
+my %written;
+foreach my $file (glob 'src/*/*.c sql/api/*.sql')
+{
+	# What a model is told of its own reply is no answer of ours.
+	next if $file =~ m{^src/verdict/verdict};
+	my $text = slurp_file($file);
+	my $word = qr/[a-z]+(?:_[a-z]+)*/;
+	my @patterns = $file =~ /sql$/
+	  ? (qr/'code',\s*'($word)'/, qr/'($word)'\s+AS code/, qr/\b(?:invalid|problem)\([^;]*?,\s*'($word)'\s*\)/s, qr/"code":\s*"($word)"/,
+		qr/UNION ALL SELECT '[\w.]+', '($word)', '/, qr/(?:THEN|ELSE) '($word)' (?:ELSE '$word' )?END, coalesce/, qr/ELSE '($word)' END, coalesce/)
+	  : (qr/\\"code\\":\s*\\"($word)\\"/, qr/\bproblem\(\w+, (?:[^(),"]|\([^()]*\))+,\s*"($word)"/, qr/\breport\(\w+, "($word)"/,
+		qr/\breport\(\w+, [^;"]*\? "$word" : "($word)"/, qr/\bdetail\(\w+, [^,]+, "($word)"/,
+		qr/\bls_validation_add\([^,]+,\s*[^,]+,\s*"($word)"/, qr/\b(?:fail_region|unavailable)\(\w+, "($word)"/,
+		$file =~ m{^src/evaluation/} ? qr/reason = [^;]*?"($word)"/ : ());
+	foreach my $pattern (@patterns)
+	{
+		$written{$1} = $file while $text =~ /$pattern/g;
+	}
+}
+my %listed = map { $_->[0] => 1 } @details;
+is_deeply([ map { "$_ ($written{$_})" } grep { !$listed{$_} } sort keys %written ], [], 'each code of a detail in the source is listed');
+is_deeply([ grep { !$written{$_} } sort keys %listed ], [], 'and each that is listed is in the source');
+
 # ---- routes.def and the routes of docs/api.md ----
 
 my %credential = (T => 'token', S => 'session', U => 'user session', I => 'ingest key',
