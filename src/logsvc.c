@@ -47,6 +47,7 @@ _PG_init(void)
 
 	ls_stop_points_register();
 	ls_metrics_register();
+	ls_standby_register();
 	ls_ipc_register();
 	ls_ingest_register();
 	ls_scan_register();

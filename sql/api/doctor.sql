@@ -114,9 +114,14 @@ BEGIN
 		coalesce(c.found, 'nothing'), CASE WHEN c.error OR c.warning THEN c.change ELSE '' END
 	FROM (VALUES
 		('preload', (f ->> 'preloaded')::boolean IS NOT TRUE, false,
-			'shared_preload_libraries = ' || quote_literal(current_setting('shared_preload_libraries')),
-			format('postgresql.conf: shared_preload_libraries = ''%s''; then restart the server',
-				concat_ws(', ', nullif(current_setting('shared_preload_libraries'), ''), 'logsvc'))),
+			CASE WHEN (f ->> 'reads_settings')::boolean
+				THEN 'shared_preload_libraries = ' || quote_literal(current_setting('shared_preload_libraries'))
+				WHEN (f ->> 'preloaded')::boolean THEN 'logsvc is in shared_preload_libraries'
+				ELSE 'logsvc is not in shared_preload_libraries' END,
+			CASE WHEN (f ->> 'reads_settings')::boolean
+				THEN format('postgresql.conf: shared_preload_libraries = ''%s''; then restart the server',
+					concat_ws(', ', nullif(current_setting('shared_preload_libraries'), ''), 'logsvc'))
+				ELSE 'postgresql.conf: add logsvc to shared_preload_libraries; then restart the server' END),
 		('version', f ->> 'library' IS DISTINCT FROM f ->> 'extension', false,
 			format('library %s, extension %s', f ->> 'library', f ->> 'extension'),
 			format('ALTER EXTENSION logsvc UPDATE TO %L; or install version %s and restart the server',
@@ -132,6 +137,13 @@ BEGIN
 			'logsvc.mode = ' || current_setting('logsvc.mode', true)
 				|| CASE current_setting('logsvc.mode', true) WHEN 'restored' THEN ': no alerts, mails, webhooks or exports' ELSE '' END,
 			'ALTER SYSTEM SET logsvc.mode = normal; then SELECT pg_reload_conf(): when this copy takes the place of its original'),
+		('standby', (f ->> 'standby_behind')::boolean, false,
+			CASE WHEN NOT pg_is_in_recovery() THEN 'this server is the primary'
+				WHEN (f ->> 'standby_lag')::bigint < 0 THEN 'not known how far behind the primary it is'
+				ELSE format('%s s behind the primary; logsvc.standby_max_lag = %s',
+					round((f ->> 'standby_lag')::numeric / 1000, 1), current_setting('logsvc.standby_max_lag')) END,
+			'pg_get_wal_replay_pause_state(), pg_stat_wal_receiver and the log of the server say why; SELECT pg_wal_replay_resume(), '
+			'or correct primary_conninfo; without a primary: promote it, or logsvc.standby_max_lag = 0'),
 		('worker slots', (f ->> 'workers_needed')::int > current_setting('max_worker_processes')::int,
 			(f ->> 'workers_needed')::int + current_setting('max_parallel_workers')::int
 				> current_setting('max_worker_processes')::int,
@@ -213,7 +225,8 @@ BEGIN
 				ELSE format('%s of %s events', f ->> 'logsvc_queue_events', current_setting('logsvc.queue_limit')) END,
 			'the log of the server says why writers do not store; if they only are slow, postgresql.conf: more logsvc.writers'),
 		('dead letters', false, (f ->> 'dead')::bigint > 0, format('%s events', coalesce(f ->> 'dead', '0')),
-			'SELECT * FROM logsvc.dead_letters says why; then logsvc.replay_dead_letters or logsvc.discard_dead_letters'),
+			'SELECT * FROM logsvc.dead_letters says why; then SELECT logsvc.replay_dead_letters(filter => ''{}'', organization => ''...''), '
+			'or discard_dead_letters(''why not'', filter => ''{}'', organization => ''...'')'),
 		('merging', false, (f ->> 'unmerged')::bigint > CASE current_setting('logsvc.compactors') WHEN '0' THEN 0 ELSE 1000 END,
 			format('%s parts of days that are over wait to be merged', f ->> 'unmerged'),
 			format('postgresql.conf: logsvc.compactors = %s; then SELECT pg_reload_conf()', current_setting('logsvc.compactors')::int + 1)),

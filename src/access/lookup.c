@@ -215,6 +215,9 @@ find(ls_lookup *lookup, ls_principal_kind kind, ls_principal *out, ls_caught *ca
 		return kind == LS_PRINCIPAL_KEY     ? LS_ERROR_INVALID_API_KEY
 			   : kind == LS_PRINCIPAL_TOKEN ? LS_ERROR_INVALID_PAT
 											: LS_ERROR_FORBIDDEN;
+	/* It may be revoked by now.  Operators may look: who they are is not in our tables. */
+	if (kind != LS_PRINCIPAL_OPERATOR && kind != LS_PRINCIPAL_WORKER && ls_standby_behind())
+		return LS_ERROR_STANDBY_BEHIND;
 	if (f.revoked)
 		return kind == LS_PRINCIPAL_KEY     ? LS_ERROR_API_KEY_REVOKED
 			   : kind == LS_PRINCIPAL_TOKEN ? LS_ERROR_PAT_REVOKED

@@ -236,6 +236,45 @@ be_generous(const char *class_name, ls_rate_class *of)
 	of->per_minute = (int) Min((int64) of->per_minute * GENEROUS, INT_MAX / 1000);
 }
 
+/*
+ * The limit of a class when it cannot be looked up now, as where replay cancels queries of a
+ * standby: the one that was found last, or one that no class goes below.
+ */
+#define KNOWN_RATES 32
+
+typedef struct known_rate
+{
+	uint8 key[LS_CACHE_KEY];
+	bool known;
+	rate value;
+} known_rate;
+
+static known_rate known_rates[KNOWN_RATES];
+
+static known_rate *
+known_rate_of(const uint8 key[LS_CACHE_KEY])
+{
+	for (int i = 0; i < KNOWN_RATES; i++)
+	{
+		if (known_rates[i].key[0] == 0)
+			memcpy(known_rates[i].key, key, LS_CACHE_KEY);
+		if (memcmp(known_rates[i].key, key, LS_CACHE_KEY) == 0)
+			return &known_rates[i];
+	}
+	return NULL;
+}
+
+static rate
+rate_without_lookup(const uint8 key[LS_CACHE_KEY])
+{
+	const known_rate *last = known_rate_of(key);
+	bool of_address = strcmp((const char *) key, "unauthorized") == 0;
+
+	if (last != NULL && last->known)
+		return last->value;
+	return (rate){true, {10, of_address ? LS_RATE_ADDRESS : LS_RATE_CALLER, false, 1, false}};
+}
+
 bool
 ls_rate_limit_of(const char *class_name, ls_rate_class *of)
 {
@@ -262,10 +301,22 @@ ls_rate_limit_of(const char *class_name, ls_rate_class *of)
 		lookup.row = rate_row;
 		lookup.context = &fresh;
 		if (ls_lookup_run(&lookup, &caught))
+		{
+			known_rate *last = known_rate_of(key);
+
 			ls_cache_store(&rate_cache, key, &fresh, epoch);
+			if (last != NULL)
+			{
+				last->value = fresh;
+				last->known = true;
+			}
+		}
 		else
+		{
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not look up a rate limit: %s", caught.format));
+			fresh = rate_without_lookup(key);
+		}
 		pfree(name);
 	}
 	*of = fresh.of;

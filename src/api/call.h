@@ -79,6 +79,7 @@ typedef struct ls_call
 	List *given;       /* names of parameters, as C strings */
 	int in_path;       /* the argument whose value the path has; -1: none */
 	int timeout;       /* ms */
+	bool standby;      /* it was one when the request began */
 	bool reads_events; /* and waits for locks as long as it may run */
 	ls_response made;  /* what the function answers */
 } ls_call;

@@ -278,8 +278,9 @@ refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 	else if (caught->id == LS_ERROR_INTERNAL && call->phase == LS_CALL_READING &&
 			 ERRCODE_TO_CATEGORY(caught->sqlstate) == ERRCODE_DATA_EXCEPTION)
 		caught->id = LS_ERROR_VALIDATION;
-	else if (caught->sqlstate == ERRCODE_READ_ONLY_SQL_TRANSACTION && RecoveryInProgress())
-		caught->id = LS_ERROR_STANDBY;
+	else if (caught->sqlstate == ERRCODE_READ_ONLY_SQL_TRANSACTION && call->standby)
+		/* Promoted meanwhile, it takes it at the second try. */
+		caught->id = RecoveryInProgress() ? LS_ERROR_STANDBY : LS_ERROR_SERVICE_UNAVAILABLE;
 	else if (caught->sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED ||
 			 caught->sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE)
 		caught->id = LS_ERROR_SERVICE_UNAVAILABLE;
@@ -293,7 +294,7 @@ refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 	ls_http_refuse(response, call->arena, caught->id,
 				   caught->id == LS_ERROR_QUERY_TIMEOUT ||
 						   caught->id == LS_ERROR_SERVICE_UNAVAILABLE ||
-						   caught->id == LS_ERROR_STANDBY
+						   caught->id == LS_ERROR_STANDBY || caught->id == LS_ERROR_STANDBY_BEHIND
 					   ? NULL
 					   : caught->message,
 				   details_of(call, caught->detail));
@@ -367,6 +368,7 @@ ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena 
 					.arena = arena};
 	ls_call unread;
 
+	call.standby = RecoveryInProgress();
 	call.reads_events = reads_events(&call);
 	call.made.status = call.route->success;
 	ls_buf_init(&call.attributes, arena);
@@ -380,7 +382,7 @@ ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena 
 	unread = call;
 	committed = ls_transaction(run, &call, &caught);
 	/* On a standby, what is replayed may be in the way of a search: it has moved on since. */
-	if (!committed && caught.sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE && RecoveryInProgress())
+	if (!committed && caught.sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE && call.standby)
 	{
 		call = unread;
 		committed = ls_transaction(run, &call, &caught);

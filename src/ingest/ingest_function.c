@@ -10,6 +10,7 @@
  */
 #include "src/ingest/quota.h"
 
+#include "access/xlog.h"
 #include "commands/dbcommands.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -164,6 +165,8 @@ begin_call(void)
 				errhint("It runs in the one that logsvc.database names; events sent here would "
 						"never be stored."));
 	ls_require_permission("logs:write");
+	if (RecoveryInProgress())
+		ls_raise(LS_ERROR_STANDBY);
 	warn_elsewhere();
 	principal = ls_principal_current();
 	call = create_call();

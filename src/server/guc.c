@@ -89,6 +89,7 @@ int ls_body_timeout = 60000;
 int ls_idle_timeout = 75000;
 int ls_query_timeout = 30000;
 int ls_lock_timeout = 1000;
+int ls_standby_max_lag = 60000;
 
 static const struct config_enum_entry providers[] = {{"builtin", LS_MODEL_BUILTIN, false},
 													 {"anthropic", LS_MODEL_ANTHROPIC, false},
@@ -331,6 +332,10 @@ ls_guc_register(bool preloaded)
 	int_setting("logsvc.lock_timeout",
 				"Time for which a request that does not read events waits for a lock.",
 				&ls_lock_timeout, 1000, 10, 600000, PGC_SIGHUP, GUC_UNIT_MS);
+	int_setting(
+		"logsvc.standby_max_lag",
+		"Age of what a standby knows of its primary beyond which it answers nothing; 0: any.",
+		&ls_standby_max_lag, 60000, 0, 86400000, PGC_SIGHUP, GUC_UNIT_MS);
 
 	DefineCustomEnumVariable("logsvc.model_provider", "Who runs evaluations.", NULL,
 							 &ls_model_provider, LS_MODEL_BUILTIN, providers, PGC_SIGHUP, 0, NULL,

@@ -160,11 +160,12 @@ extern char *ls_oauth_github_client_id;
 extern char *ls_oauth_github_secret_file;
 extern char *ls_oauth_github_authority_domains;
 extern int ls_connection_limit;
-extern int ls_header_timeout; /* ms */
-extern int ls_body_timeout;   /* ms */
-extern int ls_idle_timeout;   /* ms */
-extern int ls_query_timeout;  /* ms */
-extern int ls_lock_timeout;   /* ms */
+extern int ls_header_timeout;  /* ms */
+extern int ls_body_timeout;    /* ms */
+extern int ls_idle_timeout;    /* ms */
+extern int ls_query_timeout;   /* ms */
+extern int ls_lock_timeout;    /* ms */
+extern int ls_standby_max_lag; /* ms; 0: none */
 
 typedef enum ls_plan_changes_kind
 {
@@ -407,5 +408,24 @@ extern void ls_stop_points_register(void);
 #define LS_STOP_POINT(name) ((void) 0)
 #define ls_stop_points_register() ((void) 0)
 #endif
+
+/* ---- standby.c ---- */
+
+extern void ls_standby_register(void);
+
+/* For the launcher, some times a second: notes how far replay has come. */
+extern void ls_standby_look(void);
+
+/*
+ * The age of what a standby knows of its primary, in ms; 0 on a primary; -1: not known, when it has
+ * replayed nothing since it started.
+ */
+extern int64 ls_standby_lag(void);
+
+/*
+ * Is it a standby that knows less than logsvc.standby_max_lag asks for?  What was revoked may still be
+ * good in its tables, so nobody is answered.
+ */
+extern bool ls_standby_behind(void);
 
 #endif /* LS_SERVER_H */

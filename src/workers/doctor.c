@@ -15,9 +15,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "access/xlog.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "catalog/pg_authid_d.h"
 #include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 
 #include "src/evaluation/evaluation.h"
@@ -149,6 +152,12 @@ logsvc_server_facts(PG_FUNCTION_ARGS)
 	add_fact(rows, "library", LOGSVC_VERSION);
 	add_fact(rows, "preloaded", ls_shmem_ready() ? "true" : "false");
 	add_fact(rows, "workers_needed", psprintf("%d", ls_workers_needed()));
+	if (RecoveryInProgress())
+		add_fact(rows, "standby_lag", psprintf(INT64_FORMAT, ls_standby_lag()));
+	/* Those who see settings that PostgreSQL keeps from others. */
+	add_fact(rows, "reads_settings",
+			 has_privs_of_role(GetOuterUserId(), ROLE_PG_READ_ALL_SETTINGS) ? "true" : "false");
+	add_fact(rows, "standby_behind", ls_standby_behind() ? "true" : "false");
 	add_files(rows);
 	add_tls(rows);
 	add_console(rows);

@@ -57,6 +57,12 @@
 	"{\"error\":\"this server is a standby: it answers what only reads, send this to the " \
 	"primary\",\"code\":\"READ_ONLY_STANDBY\"}"
 
+#define BEHIND_BODY                                                                         \
+	"{\"error\":\"this standby is too far behind its primary, or has lost it, so what was " \
+	"revoked "                                                                              \
+	"may still be good here: use the primary "                                              \
+	"(logsvc.standby_max_lag)\",\"code\":\"STANDBY_BEHIND\"}"
+
 #define OUT_OF_MEMORY "{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}"
 
 static pool *
@@ -528,6 +534,8 @@ take_request(void *context, const ls_request *sent, ls_response *refusal)
 
 	if (RecoveryInProgress() && !ls_http_only_reads(sent->route))
 		return refuse(refusal, STANDBY_BODY);
+	if (ls_standby_behind())
+		return refuse(refusal, BEHIND_BODY);
 	request.route = ls_http_first_route(sent);
 	p = pool_of(state, ls_routes[request.route].pool);
 	if (p->queued >= POOL_QUEUE_LIMIT ||
@@ -637,6 +645,12 @@ is_ready(void *context, const char **reason)
 	if (!RecoveryInProgress() && !ls_service_get()->primary)
 	{
 		*reason = "recovery has just ended, and the other workers are not started yet";
+		return false;
+	}
+	if (ls_standby_behind())
+	{
+		*reason = "this standby is too far behind its primary, or has lost it "
+				  "(logsvc.standby_max_lag)";
 		return false;
 	}
 	for (int kind = LS_WORKER_ACCEPTOR; kind < LS_WORKER_KINDS; kind++)

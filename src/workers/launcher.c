@@ -458,6 +458,7 @@ logsvc_launcher_main(Datum arg)
 		bool run;
 		long timeout;
 
+		ls_standby_look();
 		/* During pg_upgrade and while a session pauses us nothing runs. */
 		if (service->pauses == 0 && !IsBinaryUpgrade)
 		{

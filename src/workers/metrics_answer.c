@@ -54,6 +54,10 @@ show_figures(void)
 	TimestampTz oldest = ls_queue_oldest();
 
 	ls_metric_set(LS_M_IN_RECOVERY, RecoveryInProgress());
+	if (RecoveryInProgress() && ls_standby_lag() >= 0)
+		ls_metric_set(LS_M_STANDBY_LAG, (double) ls_standby_lag() / 1000);
+	else
+		ls_metric_unset(LS_M_STANDBY_LAG);
 	show_workers();
 	ls_metric_set(LS_M_QUEUE_EVENTS, (double) ls_queue_depth());
 	ls_metric_set(LS_M_QUEUE_LIMIT, ls_queue_limit);

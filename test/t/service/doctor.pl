@@ -62,6 +62,8 @@ sub write_file
 is(($t->sql_error('SELECT * FROM logsvc.doctor()', user => 'tenant'))[1], 'LS202', 'not for a tenant');
 my $all = doctor();
 is($t->sql('SELECT count(*) FROM logsvc.doctor()', user => 'operator'), scalar keys %$all, 'an operator gets all rows');
+my $preload = q{SELECT d.found FROM logsvc.doctor() d WHERE d."check" = 'preload'};
+is($t->sql($preload, user => 'operator'), 'logsvc is in shared_preload_libraries', '... without settings that PostgreSQL keeps from them');
 is_deeply([ map { "$_: $all->{$_}{found}" } grep { $all->{$_}{state} eq 'error' } sort keys %$all ], [],
 	'a server that works has no errors');
 is_deeply([ grep { $all->{$_}{state} eq 'warning' } sort keys %$all ],
@@ -96,7 +98,7 @@ foreach (
 	[ "INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit, reason, "
 		. "attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body) VALUES "
 		. "('00000000-0000-0000-0000-000000000001', 1, 7, now(), now(), 0, false, 'corrupt', 1, now(), now(), '22000', 'x', '', '')",
-		'dead letters', 'warning', qr/^7 events/, qr/replay_dead_letters/ ],
+		'dead letters', 'warning', qr/^7 events/, qr/replay_dead_letters\(filter => '\{\}', organization => '\.\.\.'\)/ ],
 	[ sprintf($part, 1, 1001), 'merging', 'warning', qr/^1001 parts/, qr/logsvc\.compactors = 2/ ],
 	[ sprintf($part, -1, 2), 'damaged parts', 'error', qr/^2 parts/, qr/verify_parts/ ],
 	[ "DO 'BEGIN EXECUTE format(''DROP TABLE logsvc_internal.part_%s'', to_char((now() AT TIME ZONE ''UTC'')::date, ''YYYYMMDD'')); END'",
@@ -224,9 +226,15 @@ says($wrong, 'tls', 'warning', qr/0\.0\.0\.0/, qr/proxy with TLS/);
 $t->node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $t->node->restart;
 says(doctor(), 'preload', 'error', qr/= ''/, qr/shared_preload_libraries = 'logsvc'; then restart/);
+$t->sql('GRANT pg_read_all_settings TO operator');
+is($t->sql($preload, user => 'operator'), "shared_preload_libraries = ''", 'who may read all settings sees that one');
+$t->sql('REVOKE pg_read_all_settings FROM operator');
+is($t->sql($preload, user => 'operator'), 'logsvc is not in shared_preload_libraries',
+	'... other operators do not');
 
-# Nothing here can make /dev/shm small; file systems can be small where they may be mounted.
-delete $all->{$_} foreach 'shared memory', $ENV{SMALL_DISK} ? () : 'disk', $version < 18 ? () : 'checksums';
+# standby_server.pl has a standby.  Nothing here can make /dev/shm small; file systems can be small
+# where they may be mounted.
+delete $all->{$_} foreach 'standby', 'shared memory', $ENV{SMALL_DISK} ? () : 'disk', $version < 18 ? () : 'checksums';
 is_deeply([ grep { !$tried{$_} } sort keys %$all ], [], 'every check has failed');
 
 $t->stop;

@@ -15,6 +15,7 @@ use Time::HiRes qw(time);
 my $t = LogsvcTest->new(streaming => 1, conf => join "\n", "logsvc.flush_interval = '10ms'",
 	"logsvc.model_region = 'eu'");
 my $org = $t->organization('acme');
+my $limited = $t->organization('limited');
 my $session = $t->session($org->{email});
 my $other = $t->session($org->{email});
 $t->wait_partitions;
@@ -37,6 +38,10 @@ foreach (
 	is($r->{status}, 201, "one of $_->[0]") or diag $r->{content};
 	$made{ $_->[0] } = $r->{json}{data}{id};
 }
+my $link = $t->http(POST => "/api/v1/dashboards/$made{dashboards}/share", token => $org->{token},
+	json => { kind => 'link' });
+is($link->{status}, 200, 'a link to the dashboard') or diag $link->{content};
+$link = $link->{json}{data}{token};
 # What is noted of their first use is noted now.
 $t->http(GET => '/api/v1/members', token => $org->{$_}) foreach qw(token read_key full_key);
 $t->http(GET => '/api/v1/auth/session', session => $_) foreach $session, $other;
@@ -178,6 +183,81 @@ is($s->http(GET => '/api/v1/search', token => $org->{full_key}, query => { q => 
 	'what is revoked is refused as soon as that is replayed');
 is($s->http(GET => '/api/v1/auth/session', session => $other)->{status}, 401, '... a session, too');
 
+my (undef, undef, $said) = $node->psql('postgres',
+	"SELECT logsvc.use_token('$org->{token}') IS NULL; SELECT logsvc.log('here')", on_error_stop => 0);
+like($said, qr/this server is a standby: it answers what only reads, send this to the primary/, 'log() in SQL says why not');
+
+# ---- limits hold while they cannot be looked up ----
+
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 5 WHERE class = 'search'");
+caught_up();
+sub search_status { return $s->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '"order 3"' })->{status}; }
+$node->append_conf('postgresql.conf', "logsvc.lock_timeout = '50ms'");
+$node->reload;
+search_status();
+{
+	my $lock = $t->node->background_psql('postgres');
+	$lock->query_safe('BEGIN; LOCK TABLE logsvc_internal.rate_limit');
+	caught_up();
+	my %got;
+	$got{ $s->http(GET => '/api/v1/search', token => $limited->{token}, query => { q => '*' })->{status} }++ foreach 1 .. 10;
+	is_deeply(\%got, { 200 => 5, 429 => 5 }, 'limits hold while they cannot be looked up');
+	like($s->log_text, qr/could not look up a rate limit/, '... which the log says');
+	$lock->query_safe('ROLLBACK');
+	$lock->quit;
+}
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'search'");
+caught_up();
+
+# ---- a standby that is behind answers nothing ----
+
+sub ready { return $s->http(GET => '/readyz?role=standby')->{status}; }
+sub doctor_row { return $s->sql(q{SELECT d.state || ' ' || d.found FROM logsvc.doctor() d WHERE d."check" = 'standby'}); }
+like(doctor_row(), qr/^ok \d.* s behind the primary; logsvc\.standby_max_lag = 1min/, 'doctor says how far it is behind');
+like($s->http(GET => '/metrics')->{content}, qr/^logsvc_standby_lag_seconds [\d.e-]+$/m, '... and a figure');
+unlike($t->http(GET => '/metrics')->{content}, qr/^logsvc_standby_lag_seconds \d/m, '... which a primary has not');
+$node->append_conf('postgresql.conf', "logsvc.standby_max_lag = '4s'");
+$node->reload;
+ok(wait_until(sub { $s->sql('SHOW logsvc.standby_max_lag') eq '4s' }), 'a limit');
+ok(wait_until(sub { ready() == 200 }), 'it is ready');
+$s->sql('SELECT pg_wal_replay_pause()');
+ok(wait_until(sub { $s->sql('SELECT pg_get_wal_replay_pause_state()') eq 'paused' }), 'replay is paused');
+my $key = $t->http(POST => '/api/v1/api-keys', token => $org->{token}, json => { name => 'late', scope => 'read-only' });
+is($key->{status}, 201, 'something happens on the primary') or diag $key->{content};
+ok(wait_until(sub { ready() == 503 }), 'a standby that is behind is not ready');
+$r = $s->http(GET => '/readyz');
+is($r->{status}, 503, '... whatever role is asked for');
+like($r->{content}, qr/too far behind its primary/, '... and says why');
+$r = $s->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '*' });
+is("$r->{status} $r->{json}{code}", '503 STANDBY_BEHIND', 'it answers no search');
+ok($r->{headers}{'retry-after'}, '... with a time to try again');
+is($s->http(POST => "/api/v1/shared/$link/data", json => {})->{json}{code}, 'STANDBY_BEHIND', '... nor a link');
+is(post($s, 'behind')->{json}{code}, 'READ_ONLY_STANDBY', '... and events get the code that they get otherwise');
+(undef, undef, $said) = $node->psql('postgres', "SELECT logsvc.use_token('$org->{read_key}')");
+like($said, qr/too far behind its primary/, 'nor is a key taken in SQL');
+is($s->sql("SELECT logsvc.act_as('acme') ->> 'kind'"), 'operator', '... but operators look');
+like(doctor_row(), qr/^error \d/, '... and see it');
+cmp_ok(($s->http(GET => '/metrics')->{content} =~ /^logsvc_standby_lag_seconds ([\d.e-]+)$/m)[0], '>', 4, '... in figures, too');
+$node->append_conf('postgresql.conf', 'logsvc.standby_max_lag = 0');
+$node->reload;
+ok(wait_until(sub { ready() == 200 }), 'without a limit it answers all the same');
+$node->append_conf('postgresql.conf', "logsvc.standby_max_lag = '4s'");
+$node->reload;
+ok(wait_until(sub { ready() == 503 }), '... and with it no more');
+$s->sql('SELECT pg_wal_replay_resume()');
+ok(wait_until(sub { ready() == 200 }), 'it has caught up');
+is(search_status(), 200, '... and answers');
+
+# A connection that is lost may hide a revocation as well.
+my $conninfo = $s->sql('SHOW primary_conninfo');
+$s->set(primary_conninfo => 'host=/nowhere port=1');
+ok(wait_until(sub { ready() == 503 }), 'a standby that has lost its primary');
+is(search_status(), 503, '... answers nothing');
+$s->set(primary_conninfo => $conninfo);
+ok(wait_until(sub { ready() == 200 }), '... until it has found it again');
+$node->append_conf('postgresql.conf', "logsvc.standby_max_lag = '1h'");
+$node->reload;
+
 # ---- a search in the way of the replay is tried again ----
 
 $node->append_conf('postgresql.conf', 'max_standby_streaming_delay = 0');
@@ -237,8 +317,23 @@ close $in;
 chomp @accepted;
 $node->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 $node->reload;
+# A request that begins on a standby and writes on a primary: of a link, whose answers are kept.
+$s->stop_at('execute_request');
+unlink $answer;
+$reader = fork;
+if ($reader == 0)
+{
+	my $got = $s->http(POST => "/api/v1/shared/$link/data", json => {}, client => 'viewer');
+	append_to_file($answer, "$got->{status} $got->{json}{code} " . ($got->{headers}{'retry-after'} // ''));
+	POSIX::_exit(0);
+}
+$s->wait_held('execute_request');
 $node->promote;
 my $promoted = time;
+$s->let_go('execute_request');
+waitpid $reader, 0;
+is(slurp_file($answer), '503 SERVICE_UNAVAILABLE 1', 'a request across the promotion is to come again');
+is($s->http(POST => "/api/v1/shared/$link/data", json => {})->{status}, 200, '... and is answered then');
 ok(wait_until(sub { post($s, 'after the promotion')->{status} == 202 }), 'it takes events');
 my $taken = time - $promoted;
 note sprintf 'the first event was accepted %.2f s after the promotion', $taken;
