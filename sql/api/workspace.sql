@@ -157,7 +157,8 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
 	locked logsvc_internal.resource;
 	wanted text[] := array_remove(ARRAY[version::text,
-		regexp_replace(btrim(logsvc_internal.request_header('if-match')), '^(?:W/)?"([^"]*)"$', '\1'),
+		-- Also the ETag of an answer.
+		regexp_replace(btrim(logsvc_internal.request_header('if-match')), '^(?:W/)?"([^"]*?)(?:-[0-9a-f]{32})?"$', '\1'),
 		body ->> 'version'], NULL);
 	stale text;
 BEGIN

@@ -90,26 +90,100 @@ take_form(const ls_request *request, ls_arena *arena, ls_response *response)
 	add_about(&about, response);
 }
 
+typedef enum tagging
+{
+	UNTAGGED,
+	TAG_ALL,      /* the same for everybody */
+	TAG_PRIVATE,  /* may be kept by its caller */
+	TAG_CONTENT,  /* of an organization: nothing keeps it but who asks with its tag */
+	TAG_RESOURCE, /* the same, and the tag has its version */
+} tagging;
+
+static tagging
+tagging_of(uint16 route)
+{
+	switch (route)
+	{
+		case LS_ROUTE_CONFIG:
+			return TAG_ALL;
+		case LS_ROUTE_ROLES:
+			return TAG_PRIVATE;
+		case LS_ROUTE_SAVED_QUERIES:
+		case LS_ROUTE_SERVICES:
+		case LS_ROUTE_KPIS:
+		case LS_ROUTE_ALERT_RULES:
+		case LS_ROUTE_DASHBOARDS:
+		case LS_ROUTE_SCHEDULED_EXPORTS:
+		case LS_ROUTE_PIPELINES:
+		case LS_ROUTE_LOOKUPS:
+		case LS_ROUTE_LOOKUP:
+			return TAG_CONTENT;
+		case LS_ROUTE_SAVED_QUERY:
+		case LS_ROUTE_SERVICE:
+		case LS_ROUTE_KPI:
+		case LS_ROUTE_ALERT_RULE:
+		case LS_ROUTE_DASHBOARD:
+		case LS_ROUTE_SCHEDULED_EXPORT:
+		case LS_ROUTE_PIPELINE:
+			return TAG_RESOURCE;
+		default:
+			return UNTAGGED;
+	}
+}
+
+/* The number {"data": {"version": ...}} of an answer, as it is written; empty: it has none. */
+static ls_str
+version_of(ls_str body, ls_arena *arena)
+{
+	ls_json json;
+	ls_json_value value;
+	ls_str name;
+
+	ls_json_init(&json, body, arena, 64);
+	ls_json_read(&json, &value);
+	if (!ls_json_member(&json, &name) || !ls_json_read(&json, &value) ||
+		value.type != LS_JSON_OBJECT)
+		return LS_STR("");
+	while (ls_json_member(&json, &name))
+	{
+		if (!ls_str_eq(name, LS_STR("version")))
+			ls_json_skip(&json, &name);
+		else if (ls_json_read(&json, &value) && value.type == LS_JSON_NUMBER && value.text.len < 20)
+			return value.text;
+	}
+	return LS_STR("");
+}
+
 /*
- * Tags what is the same for long.  The tag is of the answer that this caller would get, after all
- * checks: another one's tag fits only an answer that is the same.
+ * Tags what clients ask for again and again.  The tag is of the answer that this caller would get,
+ * after all checks: another one's tag fits only an answer that is the same.  A resource has members
+ * that change without a version (the state of a rule), so its version alone would not do.
  */
 static void
 take_tag(const ls_request *request, ls_arena *arena, ls_response *response)
 {
-	bool private = request->route == LS_ROUTE_ROLES;
-	char *tag;
+	tagging kind = tagging_of(request->route);
+	ls_str version = LS_STR("");
+	char hash[LS_HTTP_TAG_SIZE];
+	ls_buf tag;
 
-	if (!private && request->route != LS_ROUTE_CONFIG)
+	if (kind == UNTAGGED)
 		return;
-	tag = ls_arena_alloc(arena, LS_HTTP_TAG_SIZE);
-	if (tag == NULL)
+	ls_http_make_tag(response->body, hash);
+	if (kind == TAG_RESOURCE)
+		version = version_of(response->body, arena);
+	ls_buf_init(&tag, arena);
+	if (version.len > 0)
+		ls_buf_printf(&tag, "W/\"%.*s-%s", (int) version.len, version.data, hash + strlen("W/\""));
+	else
+		ls_buf_append(&tag, hash, strlen(hash));
+	ls_buf_char(&tag, '\0');
+	if (tag.failed)
 		return;
-	ls_http_make_tag(response->body, tag);
-	ls_response_header(response, LS_STR("ETag"), ls_str_of_cstring(tag));
-	if (private)
+	ls_response_header(response, LS_STR("ETag"), ls_str_of_cstring(tag.data));
+	if (kind == TAG_PRIVATE)
 		ls_response_header(response, LS_STR("Cache-Control"), LS_STR("private, no-cache"));
-	if (ls_http_tag_matches(request->if_none_match, tag))
+	if (ls_http_tag_matches(request->if_none_match, tag.data))
 	{
 		response->status = 304;
 		response->content_type = ls_str_make(NULL, 0);

@@ -288,7 +288,49 @@ my $roles_tag = get('/roles')->{headers}{etag};
 like(get('/roles')->{headers}{'cache-control'}, qr/private/, 'for its caller only');
 is($t->http(GET => '/api/v1/roles', headers => { 'If-None-Match' => $roles_tag, %$_ })->{status}, 401,
 	'a tag is no credential') foreach {}, { Authorization => 'Bearer nothing' };
-is(get('/members')->{headers}{etag}, undef, 'what changes has none');
+
+# Of each that the description says may be 304.
+sub made { my ($path, @body) = @_; my $m = post("/$path", @body); is($m->{status}, 201, "one of $path") or diag $m->{content}; return $m->{json}{data}{id}; }
+my %made = map { $_->[0] => made($_->[0], json => $_->[1]) } (
+	[ 'saved-queries', { name => 'q', q => 'level=error' } ], [ services => { name => 's', match => 'service=s' } ],
+	[ 'alert-rules', { name => 'r', query => '*', enabled => JSON::PP::false,
+		condition => { kind => 'count', op => '>', threshold => 1 } } ],
+	[ dashboards => { name => 'd', panels => [] } ], [ pipelines => { name => 'p', processors => [] } ],
+	[ 'scheduled-exports', { name => 'e', q => '*', format => 'csv', delivery => { kind => 'download' }, cron => '0 0 1 1 *', enabled => JSON::PP::false } ]);
+$made{kpis} = made('kpis', json => { name => 'k', q => '* | stats count', serviceId => $made{services}, direction => 'lowerIsBetter', warn => 5, critical => 20 });
+$t->http(PUT => '/api/v1/lookups/owners', token => $org->{token}, body => "service,team\nshop,a\n", headers => { 'Content-Type' => 'text/csv' });
+my $paths = $t->http(GET => '/api/v1/openapi.json')->{json}{paths};
+my @tagged = grep { $paths->{$_}{get}{responses}{304} && !m{/(?:openapi\.json|config|roles|status)$} } sort keys %$paths;
+is(scalar @tagged, 16, 'resources and their lists');
+foreach my $path (@tagged)
+{
+	my ($kind, $one) = $path =~ m{^/api/v1/([\w-]+)(/\{)?};
+	my $id = $kind eq 'lookups' ? 'owners' : $made{$kind};
+	my $asked = $path =~ s/\{\w+\}/$id/r;
+	my %as = (token => $org->{token});
+	$r = $t->http(GET => $asked, %as);
+	my $tag = $r->{headers}{etag} // '';
+	my $version = $one && $kind ne 'lookups' ? '1-' : '';
+	like($tag, qr{^W/"$version[0-9a-f]{32}"$}, "$path: a tag");
+	is($r->{headers}{'cache-control'}, 'no-store', 'no cache keeps it');
+	is($t->http($_ => $asked, %as, headers => { 'If-None-Match' => $tag, 'Accept-Encoding' => 'gzip' })->{status}, 304, "304: $_") foreach qw(GET HEAD);
+	is($t->http(GET => $asked, %as, headers => { 'If-None-Match' => '"x"' })->{status}, 200, '200 for another tag');
+	is($t->http(GET => $asked, token => $org->{ingest_key}, headers => { 'If-None-Match' => $tag })->{status}, 403, 'a tag is no right');
+	next unless $version;
+	is($t->http(PATCH => $asked, %as, json => { name => 'other' }, headers => { 'If-Match' => $tag })->{status}, 200, 'the tag is an If-Match');
+	is($t->http(PATCH => $asked, %as, json => { name => 'third' }, headers => { 'If-Match' => $tag })->{status}, 412, 'of one version');
+	is($t->http(GET => $asked, %as, headers => { 'If-None-Match' => $tag })->{status}, 200, 'which is no more');
+}
+# A gzip answer has the tag of the plain one, which is weak.
+post('/saved-queries', json => { name => "query $_", q => 'level=error ' . 'x' x 300 }) foreach 1 .. 5;
+my @both = map { $t->http(GET => '/api/v1/saved-queries', token => $org->{token}, headers => { 'Accept-Encoding' => $_ }) } 'gzip', 'identity';
+is($both[0]{headers}{'content-encoding'}, 'gzip', 'a long list is compressed');
+is($both[0]{headers}{etag}, $both[1]{headers}{etag}, 'its tag is that of the plain one');
+like($both[0]{headers}{vary}, qr/Accept-Encoding/, 'which the header Vary says');
+isnt($t->http(GET => '/api/v1/saved-queries', token => $org->{token}, headers => { Accept => 'text/csv' })->{headers}{etag},
+	$both[1]{headers}{etag}, 'as CSV it has another');
+
+is(get('/members')->{headers}{etag}, undef, 'what changes by itself has none');
 is(get('/members')->{headers}{'cache-control'}, 'no-store', 'and is not kept');
 
 # ---- bodies ----
