@@ -3,13 +3,13 @@
  * filter_templates.c
  *	  Searches in texts that are stored as templates, without making all of them (pure).
  *
- * A text that matches has certain pieces (needles): the words of a phrase, the literals of a regular
- * expression.  For each template it is found out where a needle may be, with any digits in the
- * place of its numbers.  If a needle can be nowhere, no text of the template matches.  If needles
- * can only be in literals and in entries of lists, all texts with the same entries have the same
- * answer, because numbers are words or parts of words whatever their digits; so one of these texts is
- * made and searched.  The same holds for regular expressions that treat all digits alike, for
- * texts whose numbers have the same lengths.  All other texts are made one by one.
+ * A text that matches has certain pieces (needles): the words of a phrase with gaps between them, the
+ * literals of a regular expression.  For each template it is found out where a needle may be, with any
+ * digits in the place of its numbers.  If a needle can be nowhere, no text of the template matches.  If a
+ * phrase is in literals, all do.  If needles can only be in literals and in entries of lists, all texts
+ * with the same entries have the same answer, because numbers are words or parts of words whatever their
+ * digits; so one of these texts is made and searched.  The same holds for regular expressions that treat
+ * all digits alike, for texts whose numbers have the same lengths.  All other texts are made one by one.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,24 +17,37 @@
 #include "src/part/part_expand.h"
 
 #define MAX_NEEDLES 6
-#define MAX_NEEDLE 64 /* bytes; of a longer one, the first */
-#define MEMO 1024     /* answers for texts that are alike */
+#define MAX_PLACES 64
+#define MEMO 1024 /* answers for texts that are alike */
 
-/* A piece that each text that matches has; for each byte, the places where the needle has it. */
+/* Where one byte leads: the places that it can be at, and those that a piece stays at. */
+typedef struct step
+{
+	uint64_t next;
+	uint64_t stay;
+} step;
+
+/*
+ * A piece that each text that matches has.  It is a row of places: a byte, in one case or both, or a gap of
+ * any bytes that are not of words.  A bit for each place says how far a text has come.
+ */
 typedef struct needle
 {
-	uint64_t places[256];
-	uint64_t last;   /* the place of its end */
-	uint64_t digits; /* places with a decimal digit */
-	uint64_t hex;    /* with a hexadecimal one in lower case */
+	step steps[256];
+	step digits; /* any of the steps of decimal digits */
+	step hex;    /* of hexadecimal ones in lower case */
+	uint64_t last;
+	uint32_t n;
+	bool from_gap; /* it begins with one, as texts do */
 } needle;
 
 typedef enum verdict
 {
 	TEMPLATE_UNKNOWN,
-	TEMPLATE_NEVER, /* no text matches */
-	TEMPLATE_ALIKE, /* texts with the same key have the same answer */
-	TEMPLATE_EACH   /* texts are made */
+	TEMPLATE_NEVER,  /* no text matches */
+	TEMPLATE_ALWAYS, /* all do */
+	TEMPLATE_ALIKE,  /* texts with the same key have the same answer */
+	TEMPLATE_EACH    /* texts are made */
 } verdict;
 
 typedef struct memo_entry
@@ -49,8 +62,10 @@ typedef struct ls_template_search
 	needle *needles;
 	uint32_t n;
 	bool folded;    /* the needles are; texts have any case */
+	bool words;     /* and are words: a gap is before and after each text */
 	bool from_high; /* a needle has a letter that other characters fold to */
 	bool complete;  /* nothing besides the needles must be in numbers */
+	bool exact;     /* each text with the needle matches */
 	bool by_length; /* answers depend on the lengths of numbers, but not on their digits */
 	ls_buf text;
 	uint8_t verdicts[LS_PART_BLOCK_ROWS]; /* of the templates of a block */
@@ -59,61 +74,161 @@ typedef struct ls_template_search
 
 /* ---- needles ---- */
 
-static void
-add_needle(ls_template_search *s, ls_str text)
+static needle *
+begin_needle(ls_template_search *s)
 {
-	needle *n;
-
-	if (text.len == 0)
-		return;
 	if (s->n == MAX_NEEDLES)
 	{
-		s->complete = false;
-		return;
+		s->complete = s->exact = false;
+		return NULL;
 	}
-	n = &s->needles[s->n++];
-	if (text.len > MAX_NEEDLE)
-	{
-		s->complete = false;
-		text.len = MAX_NEEDLE;
-	}
-	for (size_t i = 0; i < text.len; i++)
-	{
-		unsigned char c = (unsigned char) text.data[i];
+	s->exact = s->exact && s->n == 0;
+	return &s->needles[s->n++];
+}
 
-		n->places[c] |= UINT64_C(1) << i;
-		if (s->folded && c >= 'a' && c <= 'z')
-			n->places[c - 'a' + 'A'] |= UINT64_C(1) << i;
-	}
-	n->last = UINT64_C(1) << (text.len - 1);
-	for (int c = 0; c < 16; c++)
+/* The bit of one more place; 0: there is none left, the piece ends before it. */
+static uint64_t
+add_place(ls_template_search *s, needle *n)
+{
+	if (n->n == MAX_PLACES)
 	{
-		n->hex |= n->places[(unsigned char) "0123456789abcdef"[c]];
-		if (c == 9)
-			n->digits = n->hex;
+		s->complete = s->exact = false;
+		return 0;
+	}
+	n->last = UINT64_C(1) << n->n++;
+	return n->last;
+}
+
+static void
+add_gap(ls_template_search *s, needle *n)
+{
+	uint64_t place = add_place(s, n);
+
+	n->from_gap = n->from_gap || n->n == 1;
+	for (int c = 0; c < 256; c++)
+	{
+		if (!ls_is_word_byte((char) c))
+		{
+			n->steps[c].next |= place;
+			n->steps[c].stay |= place;
+		}
 	}
 }
 
-/* Folded, and only ASCII: other characters may fold to several bytes. */
 static void
-add_folded(ls_template_search *s, ls_str text)
+add_bytes(ls_template_search *s, needle *n, ls_str text)
+{
+	for (size_t i = 0; i < text.len; i++)
+	{
+		unsigned char c = (unsigned char) text.data[i];
+		uint64_t place = add_place(s, n);
+
+		n->steps[c].next |= place;
+		if (s->folded && c >= 'a' && c <= 'z')
+			n->steps[c - 'a' + 'A'].next |= place;
+		s->from_high = s->from_high || (s->folded && (c == 'k' || c == 's'));
+	}
+}
+
+/* Any bytes of words may follow the last place. */
+static void
+add_star(needle *n)
+{
+	for (int c = 0; c < 256; c++)
+	{
+		if (ls_is_word_byte((char) c))
+			n->steps[c].stay |= n->last;
+	}
+}
+
+/* Other characters may fold to several bytes. */
+static bool
+is_ascii(ls_str text)
 {
 	for (size_t i = 0; i < text.len; i++)
 	{
 		if ((unsigned char) text.data[i] >= 0x80)
-		{
-			s->complete = false;
-			return;
-		}
-		s->from_high = s->from_high || text.data[i] == 'k' || text.data[i] == 's';
+			return false;
 	}
-	add_needle(s, text);
+	return true;
+}
+
+static void
+add_piece(ls_template_search *s, ls_str text)
+{
+	needle *n;
+
+	if (text.len == 0)
+		s->exact = false;
+	else if (s->folded && !is_ascii(text))
+		s->complete = s->exact = false;
+	else if ((n = begin_needle(s)) != NULL)
+		add_bytes(s, n, text);
+}
+
+/*
+ * The next word, with a star between two of its parts.  *n: the needle that it continues; NULL: it begins
+ * one, after a gap unless it begins with a star.
+ */
+static void
+add_word(ls_template_search *s, const ls_str *parts, uint32_t n_parts, needle **n)
+{
+	bool ascii = true;
+
+	for (uint32_t i = 0; i < n_parts; i++)
+		ascii = ascii && is_ascii(parts[i]);
+	if (!ascii)
+		s->complete = s->exact = false;
+	if (!ascii || parts[0].len == 0)
+	{
+		s->exact = s->exact && *n == NULL && s->n == 0;
+		*n = NULL;
+	}
+	if (!ascii)
+		return;
+	for (uint32_t i = 0; i < n_parts; i++)
+	{
+		if (parts[i].len == 0)
+			continue;
+		if (*n == NULL)
+		{
+			*n = begin_needle(s);
+			if (*n == NULL)
+				return;
+			if (i == 0)
+				add_gap(s, *n);
+		}
+		add_bytes(s, *n, parts[i]);
+		if (i < n_parts - 1 && (*n)->n < MAX_PLACES)
+			add_star(*n);
+	}
+	if (*n == NULL)
+		s->exact = false;
+	else if (parts[n_parts - 1].len > 0)
+		add_gap(s, *n);
+	else
+		*n = NULL;
+}
+
+static void
+finish_needle(needle *n)
+{
+	for (int i = 0; i < 16; i++)
+	{
+		const step *of = &n->steps[(unsigned char) "0123456789abcdef"[i]];
+
+		n->hex.next |= of->next;
+		n->hex.stay |= of->stay;
+		if (i == 9)
+			n->digits = n->hex;
+	}
 }
 
 static ls_template_search *
 make_search(ls_filter_run *run, const ls_leaf *leaf)
 {
 	ls_template_search *s = ls_new(run->arena, ls_template_search);
+	needle *n = NULL;
 
 	if (s == NULL)
 		return NULL;
@@ -121,69 +236,123 @@ make_search(ls_filter_run *run, const ls_leaf *leaf)
 	if (s->needles == NULL)
 		return NULL;
 	ls_buf_init(&s->text, run->arena);
-	s->complete = true;
+	s->complete = s->exact = true;
 	s->folded = leaf->filter->op != LS_FILTER_MATCHES;
+	s->words = ls_is_text_op(leaf->filter->op);
 	switch (leaf->filter->op)
 	{
 		case LS_FILTER_PHRASE:
 			for (uint32_t i = 0; i < leaf->phrase.n_tokens; i++)
-				add_folded(s, leaf->phrase.tokens[i].text);
+				add_word(s, &leaf->phrase.tokens[i].text, 1, &n);
 			break;
 		case LS_FILTER_PHRASE_WILDCARD:
 			for (size_t i = 0; i < leaf->pattern.n_tokens; i++)
-			{
-				for (uint32_t k = 0; k < leaf->pattern.tokens[i].n_parts; k++)
-					add_folded(s, leaf->pattern.tokens[i].parts[k]);
-			}
+				add_word(s, leaf->pattern.tokens[i].parts, leaf->pattern.tokens[i].n_parts, &n);
 			break;
 		case LS_FILTER_CONTAINS:
-			add_folded(s, leaf->needle.text);
+			add_piece(s, leaf->needle.text);
 			break;
 		default:
-			s->complete = false;
+			s->complete = s->exact = false;
 			for (uint32_t i = 0; i < leaf->facts.n; i++)
-				add_needle(s, leaf->facts.literals[i]);
+				add_piece(s, leaf->facts.literals[i]);
 			s->by_length = leaf->facts.digits_alike;
 			break;
 	}
+	for (uint32_t i = 0; i < s->n; i++)
+		finish_needle(&s->needles[i]);
 	return s;
 }
 
 /* ---- templates ---- */
 
 /*
- * The beginnings of a needle that end here: bit i for its first i + 1 bytes.  Those in `numbers` have a
- * byte of a number.
+ * How far a needle has come, as bits of its places.  Those in `numbers` have a byte of a number; those in
+ * `certain` are there in all texts of the template.
  */
 typedef struct walk
 {
 	uint64_t fixed;
 	uint64_t numbers;
+	uint64_t certain;
 	bool in_fixed; /* the whole needle was there */
 	bool in_numbers;
+	bool in_certain;
 } walk;
+
+static inline uint64_t
+take_step(uint64_t at, step by)
+{
+	return ((at << 1 | 1) & by.next) | (at & by.stay);
+}
 
 static inline void
 walk_bytes(const needle *n, const char *s, size_t len, walk *w)
 {
+	uint64_t fixed = 0;
+	uint64_t numbers = 0;
+	uint64_t certain = 0;
+
+	/* Before the first list or number, and often after it. */
+	if (w->numbers == 0 && w->certain == w->fixed)
+	{
+		for (size_t i = 0; i < len; i++)
+		{
+			w->fixed = take_step(w->fixed, n->steps[(unsigned char) s[i]]);
+			fixed |= w->fixed;
+		}
+		w->certain = w->fixed;
+		w->in_fixed |= (fixed & n->last) != 0;
+		w->in_certain |= (fixed & n->last) != 0;
+		return;
+	}
 	for (size_t i = 0; i < len; i++)
 	{
-		uint64_t places = n->places[(unsigned char) s[i]];
+		step by = n->steps[(unsigned char) s[i]];
 
-		w->fixed = (w->fixed << 1 | 1) & places;
-		w->numbers = (w->numbers << 1) & places;
-		w->in_fixed |= (w->fixed & n->last) != 0;
-		w->in_numbers |= (w->numbers & n->last) != 0;
+		w->fixed = take_step(w->fixed, by);
+		w->certain = take_step(w->certain, by);
+		w->numbers = ((w->numbers << 1) & by.next) | (w->numbers & by.stay);
+		fixed |= w->fixed;
+		certain |= w->certain;
+		numbers |= w->numbers;
 	}
+	w->in_fixed |= (fixed & n->last) != 0;
+	w->in_certain |= (certain & n->last) != 0;
+	w->in_numbers |= (numbers & n->last) != 0;
 }
 
 /* One byte of a number. */
 static inline void
-walk_class(const needle *n, uint64_t places, walk *w)
+walk_class(const needle *n, step by, walk *w)
 {
-	w->numbers = ((w->fixed | w->numbers) << 1 | 1) & places;
-	w->fixed = 0;
+	w->numbers = take_step(w->fixed | w->numbers, by);
+	w->fixed = w->certain = 0;
 	w->in_numbers |= (w->numbers & n->last) != 0;
+}
+
+static void
+walk_list(const needle *n, const ls_template_column *column, walk *w)
+{
+	walk ends = *w;
+	bool certain = true;
+
+	ends.fixed = ends.numbers = 0;
+	ends.certain = UINT64_MAX;
+	for (uint32_t i = 0; i < column->n_list; i++)
+	{
+		walk one = *w;
+
+		walk_bytes(n, column->list[i].data, column->list[i].len, &one);
+		ends.fixed |= one.fixed;
+		ends.numbers |= one.numbers;
+		ends.certain &= one.certain;
+		ends.in_fixed |= one.in_fixed;
+		ends.in_numbers |= one.in_numbers;
+		certain = certain && one.in_certain;
+	}
+	ends.in_certain = certain;
+	*w = ends;
 }
 
 static void
@@ -195,24 +364,8 @@ walk_op(const needle *n, const ls_text_op *o, walk *w)
 			walk_bytes(n, o->u.literal, o->parameter, w);
 			break;
 		case LS_TEMPLATE_CODES:
-		{
-			walk ends = *w;
-
-			ends.fixed = ends.numbers = 0;
-			for (uint32_t i = 0; i < o->u.column->n_list; i++)
-			{
-				ls_str entry = o->u.column->list[i];
-				walk one = *w;
-
-				walk_bytes(n, entry.data, entry.len, &one);
-				ends.fixed |= one.fixed;
-				ends.numbers |= one.numbers;
-				ends.in_fixed |= one.in_fixed;
-				ends.in_numbers |= one.in_numbers;
-			}
-			*w = ends;
+			walk_list(n, o->u.column, w);
 			break;
-		}
 		case LS_TEMPLATE_DIGITS:
 		case LS_TEMPLATE_HEX:
 			for (uint32_t i = 0; i < o->parameter; i++)
@@ -316,12 +469,18 @@ judge(const ls_template_search *s, const ls_text_template *t)
 		return TEMPLATE_EACH;
 	for (uint32_t k = 0; k < s->n; k++)
 	{
+		const needle *n = &s->needles[k];
 		walk w = {0};
 
+		w.fixed = w.certain = n->from_gap;
 		for (uint32_t i = 0; i < t->n_ops; i++)
-			walk_op(&s->needles[k], &t->ops[i], &w);
+			walk_op(n, &t->ops[i], &w);
+		if (s->words)
+			walk_bytes(n, " ", 1, &w);
 		if (!w.in_fixed && !w.in_numbers)
 			return TEMPLATE_NEVER;
+		if (w.in_certain && s->exact)
+			return TEMPLATE_ALWAYS;
 		numbers = numbers || w.in_numbers;
 	}
 	if (keys(s, t) == 0)
@@ -425,12 +584,13 @@ ls_leaf_eval_templates(ls_filter_run *run, ls_leaf *leaf, const ls_leaf_column *
 	LS_FOR_EACH_ROW(row, undecided)
 	{
 		uint32_t v = ranks == NULL ? row : ranks[row];
-		bool matches = false;
+		bool matches;
 		uint8_t verdict;
 
 		if (v >= from.count)
 			continue;
 		verdict = verdicts[from.numbers[v]];
+		matches = verdict == TEMPLATE_ALWAYS;
 		if (verdict == TEMPLATE_ALIKE
 				? !decide_alike(run, leaf, &from, v, &matches)
 				: verdict == TEMPLATE_EACH && !decide_row(run, leaf, &from, v, &matches))
