@@ -9,7 +9,8 @@
  * phrase is in literals, all do.  If needles can only be in literals and in entries of lists, all texts
  * with the same entries have the same answer, because numbers are words or parts of words whatever their
  * digits; so one of these texts is made and searched.  The same holds for regular expressions that treat
- * all digits alike, for texts whose numbers have the same lengths.  All other texts are made one by one.
+ * all digits alike, for texts whose numbers have the same lengths.  Where a template has texts of any kind,
+ * these are searched for one of the pieces.  All other texts are made one by one.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +20,8 @@
 #define MAX_NEEDLES 6
 #define MAX_PLACES 64
 #define MEMO 1024 /* answers for texts that are alike */
+#define WALKED_BYTES \
+	32 /* texts within templates that are longer on average are not walked through */
 
 /* Where one byte leads: the places that it can be at, and those that a piece stays at. */
 typedef struct step
@@ -47,6 +50,7 @@ typedef enum verdict
 	TEMPLATE_NEVER,  /* no text matches */
 	TEMPLATE_ALWAYS, /* all do */
 	TEMPLATE_ALIKE,  /* texts with the same key have the same answer */
+	TEMPLATE_SOME,   /* texts with a mark are made; the others do not match */
 	TEMPLATE_EACH    /* texts are made */
 } verdict;
 
@@ -61,14 +65,19 @@ typedef struct ls_template_search
 {
 	needle *needles;
 	uint32_t n;
-	bool folded;    /* the needles are; texts have any case */
-	bool words;     /* and are words: a gap is before and after each text */
-	bool from_high; /* a needle has a letter that other characters fold to */
-	bool complete;  /* nothing besides the needles must be in numbers */
-	bool exact;     /* each text with the needle matches */
-	bool by_length; /* answers depend on the lengths of numbers, but not on their digits */
+	bool folded;     /* the needles are; texts have any case */
+	bool words;      /* and are words: a gap is before and after each text */
+	bool from_high;  /* a needle has a letter that other characters fold to */
+	bool complete;   /* nothing besides the needles must be in numbers */
+	bool exact;      /* each text with the needle matches */
+	bool by_length;  /* answers depend on the lengths of numbers, but not on their digits */
+	needle *anchor;  /* one of the pieces; NULL: none */
+	ls_needle piece; /* the same */
 	ls_buf text;
 	uint8_t verdicts[LS_PART_BLOCK_ROWS]; /* of the templates of a block */
+	uint8_t marks[LS_PART_BLOCK_ROWS];    /* of rows, by template */
+	uint16_t starts[LS_PART_BLOCK_ROWS];  /* of each template's in `marks` */
+	uint32_t n_marks;
 	memo_entry memo[MEMO];
 } ls_template_search;
 
@@ -224,10 +233,50 @@ finish_needle(needle *n)
 	}
 }
 
+/*
+ * The best piece to search texts for: a long one, but rather one without letters that other characters fold
+ * to.
+ */
+static void
+prefer_anchor(const ls_template_search *s, ls_str text, ls_str *best)
+{
+	bool high[2] = {false, false};
+	const ls_str *of[2] = {best, &text};
+
+	if (text.len == 0 || (s->folded && !is_ascii(text)))
+		return;
+	for (int k = 0; k < 2; k++)
+	{
+		for (size_t i = 0; s->folded && i < of[k]->len; i++)
+			high[k] = high[k] || of[k]->data[i] == 'k' || of[k]->data[i] == 's';
+	}
+	if (best->len == 0 || (high[0] != high[1] ? high[0] : text.len > best->len))
+		*best = text;
+}
+
+/* False when out of memory. */
+static bool
+set_anchor(ls_template_search *s, ls_arena *arena, ls_str best)
+{
+	if (best.len == 0)
+		return true;
+	best.len = best.len > MAX_PLACES ? MAX_PLACES : best.len;
+	s->anchor = ls_new(arena, needle);
+	if (s->anchor == NULL)
+		return false;
+	add_bytes(s, s->anchor, best);
+	finish_needle(s->anchor);
+	if (s->folded)
+		return ls_needle_make(arena, best, &s->piece);
+	s->piece = (ls_needle){.text = best}; /* as it is, in any bytes */
+	return true;
+}
+
 static ls_template_search *
 make_search(ls_filter_run *run, const ls_leaf *leaf)
 {
 	ls_template_search *s = ls_new(run->arena, ls_template_search);
+	ls_str best = LS_STR("");
 	needle *n = NULL;
 
 	if (s == NULL)
@@ -243,25 +292,38 @@ make_search(ls_filter_run *run, const ls_leaf *leaf)
 	{
 		case LS_FILTER_PHRASE:
 			for (uint32_t i = 0; i < leaf->phrase.n_tokens; i++)
+			{
 				add_word(s, &leaf->phrase.tokens[i].text, 1, &n);
+				prefer_anchor(s, leaf->phrase.tokens[i].text, &best);
+			}
 			break;
 		case LS_FILTER_PHRASE_WILDCARD:
 			for (size_t i = 0; i < leaf->pattern.n_tokens; i++)
-				add_word(s, leaf->pattern.tokens[i].parts, leaf->pattern.tokens[i].n_parts, &n);
+			{
+				const ls_wildcard *word = &leaf->pattern.tokens[i];
+
+				add_word(s, word->parts, word->n_parts, &n);
+				for (uint32_t k = 0; k < word->n_parts; k++)
+					prefer_anchor(s, word->parts[k], &best);
+			}
 			break;
 		case LS_FILTER_CONTAINS:
 			add_piece(s, leaf->needle.text);
+			prefer_anchor(s, leaf->needle.text, &best);
 			break;
 		default:
 			s->complete = s->exact = false;
 			for (uint32_t i = 0; i < leaf->facts.n; i++)
+			{
 				add_piece(s, leaf->facts.literals[i]);
+				prefer_anchor(s, leaf->facts.literals[i], &best);
+			}
 			s->by_length = leaf->facts.digits_alike;
 			break;
 	}
 	for (uint32_t i = 0; i < s->n; i++)
 		finish_needle(&s->needles[i]);
-	return s;
+	return set_anchor(s, run->arena, best) ? s : NULL;
 }
 
 /* ---- templates ---- */
@@ -453,8 +515,182 @@ key_of(const ls_template_search *s, const ls_text_template *t, uint32_t row)
 	return key;
 }
 
+/*
+ * Can the anchor be anywhere else than within one of the texts of a row?  A border of such a text may be
+ * within it.
+ */
+static bool
+anchor_elsewhere(const ls_template_search *s, const ls_text_template *t)
+{
+	walk w = {0};
+
+	for (uint32_t i = 0; i < t->n_ops; i++)
+	{
+		if (t->ops[i].kind != LS_TEMPLATE_TEXTS)
+			walk_op(s->anchor, &t->ops[i], &w);
+		else if ((w.fixed | w.numbers) != 0)
+			return true;
+		else
+			w.fixed = s->anchor->last - 1;
+	}
+	return w.in_fixed || w.in_numbers;
+}
+
+/* Marks the rows with the anchor in a column of texts.  They lie one after the other. */
+static void
+mark_rows(const ls_template_search *s, const ls_text_template *t, const ls_str *texts,
+		  uint8_t *marks)
+{
+	const char *from = texts[0].data;
+	const char *end = texts[t->rows - 1].data + texts[t->rows - 1].len;
+	uint32_t row = 0;
+
+	if (s->piece.from_high && ls_folds_to_ascii(from, (size_t) (end - from)))
+	{
+		memset(marks, 1, t->rows);
+		return;
+	}
+	while (from < end)
+	{
+		size_t at = ls_needle_find(&s->piece, from, (size_t) (end - from));
+
+		if (at == LS_NOT_FOUND)
+			break;
+		from += at;
+		while (texts[row].data + texts[row].len <= from)
+			row++;
+		marks[row] = 1;
+		from = texts[row].data + texts[row].len;
+	}
+}
+
+/* Walks from ops[i] to the next texts of any kind, or to the end; returns their number, or n_ops. */
+static uint32_t
+walk_between(const ls_template_search *s, const needle *n, const ls_text_template *t, uint32_t i,
+			 walk *w)
+{
+	for (; i < t->n_ops && t->ops[i].kind != LS_TEMPLATE_TEXTS; i++)
+		walk_op(n, &t->ops[i], w);
+	if (i == t->n_ops && s->words)
+		walk_bytes(n, " ", 1, w);
+	return i;
+}
+
+/*
+ * Marks the rows that may have the needle in their text, or have come from the places `before` to one of
+ * `accept` after it.
+ */
+static void
+mark_walked(const needle *n, const ls_text_template *t, const ls_str *texts, uint64_t before,
+			uint64_t accept, uint8_t mark, uint8_t *marks)
+{
+	for (uint32_t row = 0; row < t->rows; row++)
+	{
+		uint64_t at = before;
+		uint64_t seen = 0;
+
+		for (size_t i = 0; i < texts[row].len; i++)
+		{
+			at = take_step(at, n->steps[(unsigned char) texts[row].data[i]]);
+			seen |= at;
+		}
+		if ((seen & n->last) != 0 || (at & accept) != 0)
+			marks[row] |= mark;
+	}
+}
+
+/* Adds `mark` to the marks of the rows that may have the needle. */
+static void
+mark_needle(const ls_template_search *s, const needle *n, const ls_text_template *t, uint8_t mark,
+			uint8_t *marks)
+{
+	walk w = {.fixed = n->from_gap, .certain = n->from_gap};
+	bool anywhere = false;
+
+	for (uint32_t i = walk_between(s, n, t, 0, &w); i < t->n_ops;)
+	{
+		uint64_t before = w.fixed | w.numbers;
+		uint64_t accept = 0;
+
+		anywhere = anywhere || w.in_fixed || w.in_numbers;
+		/* The places from which the needle ends before the next texts. */
+		for (uint32_t k = 0; k < n->n; k++)
+		{
+			w = (walk){.fixed = UINT64_C(1) << k};
+			walk_between(s, n, t, i + 1, &w);
+			if (w.in_fixed || w.in_numbers)
+				accept |= UINT64_C(1) << k;
+		}
+		mark_walked(n, t, t->ops[i].u.column->entries, before, accept, mark, marks);
+		w = (walk){0};
+		walk_between(s, n, t, i + 1, &w);
+		anywhere = anywhere || w.in_fixed || w.in_numbers;
+		/* Whatever the texts are. */
+		w = (walk){.fixed = n->last | (n->last - 1)};
+		i = walk_between(s, n, t, i + 1, &w);
+		w.in_fixed = w.in_numbers = false;
+	}
+	for (uint32_t row = 0; anywhere && row < t->rows; row++)
+		marks[row] |= mark;
+}
+
+/* Marks the rows that may have all needles, by walking through their texts.  False: that does not pay. */
+static bool
+walk_rows(const ls_template_search *s, const ls_text_template *t, uint8_t *marks)
+{
+	uint8_t all = (uint8_t) ((1u << s->n) - 1);
+
+	if (s->n == 0 || (s->from_high && folds(t)))
+		return false;
+	for (const ls_text_op *o = t->ops; o < t->ops + t->n_ops; o++)
+	{
+		const ls_str *texts;
+		size_t bytes;
+
+		if (o->kind != LS_TEMPLATE_TEXTS)
+			continue;
+		texts = o->u.column->entries;
+		bytes = (size_t) (texts[t->rows - 1].data + texts[t->rows - 1].len - texts[0].data);
+		if (bytes > (size_t) WALKED_BYTES * t->rows ||
+			(s->from_high && ls_folds_to_ascii(texts[0].data, bytes)))
+			return false;
+	}
+	for (uint32_t k = 0; k < s->n; k++)
+		mark_needle(s, &s->needles[k], t, (uint8_t) (1u << k), marks);
+	for (uint32_t row = 0; row < t->rows; row++)
+		marks[row] = marks[row] == all;
+	return true;
+}
+
+/* The verdict for a template with texts of any kind. */
 static verdict
-judge(const ls_template_search *s, const ls_text_template *t)
+judge_open(ls_template_search *s, const ls_text_template *t, uint32_t number)
+{
+	uint8_t *marks = s->marks + s->n_marks;
+
+	memset(marks, 0, t->rows);
+	if (s->anchor == NULL || (s->piece.from_high && folds(t)) || anchor_elsewhere(s, t))
+	{
+		if (!walk_rows(s, t, marks))
+			return TEMPLATE_EACH;
+	}
+	else
+	{
+		for (const ls_text_op *o = t->ops; o < t->ops + t->n_ops; o++)
+		{
+			if (o->kind == LS_TEMPLATE_TEXTS)
+				mark_rows(s, t, o->u.column->entries, marks);
+		}
+	}
+	if (memchr(marks, 1, t->rows) == NULL)
+		return TEMPLATE_NEVER;
+	s->starts[number] = (uint16_t) s->n_marks;
+	s->n_marks += t->rows;
+	return TEMPLATE_SOME;
+}
+
+static verdict
+judge(ls_template_search *s, const ls_text_template *t, uint32_t number)
 {
 	bool open = false;
 	bool hex = false;
@@ -465,7 +701,9 @@ judge(const ls_template_search *s, const ls_text_template *t)
 		open = open || t->ops[i].kind == LS_TEMPLATE_TEXTS;
 		hex = hex || t->ops[i].kind == LS_TEMPLATE_HEX;
 	}
-	if (open || (s->from_high && folds(t)))
+	if (open)
+		return judge_open(s, t, number);
+	if (s->from_high && folds(t))
 		return TEMPLATE_EACH;
 	for (uint32_t k = 0; k < s->n; k++)
 	{
@@ -524,6 +762,12 @@ decide_alike(ls_filter_run *run, ls_leaf *leaf, const ls_text_templates *from, u
 	return true;
 }
 
+static inline bool
+is_marked(const ls_template_search *s, const ls_text_templates *from, uint32_t v)
+{
+	return s->marks[s->starts[from->numbers[v]] + from->places[v]] != 0;
+}
+
 /* The verdicts for the templates of rows that are undecided; false: making all texts at once is faster. */
 static bool
 judge_all(ls_leaf *leaf, const ls_text_templates *from, const uint32_t *ranks,
@@ -532,6 +776,7 @@ judge_all(ls_leaf *leaf, const ls_text_templates *from, const uint32_t *ranks,
 	uint32_t rows = 0;
 	uint32_t each = 0;
 
+	leaf->templates->n_marks = 0;
 	LS_FOR_EACH_ROW(row, undecided)
 	{
 		uint32_t v = ranks == NULL ? row : ranks[row];
@@ -541,7 +786,7 @@ judge_all(ls_leaf *leaf, const ls_text_templates *from, const uint32_t *ranks,
 			continue;
 		number = from->numbers[v];
 		if (verdicts[number] == TEMPLATE_UNKNOWN)
-			verdicts[number] = (uint8_t) judge(leaf->templates, &from->templates[number]);
+			verdicts[number] = (uint8_t) judge(leaf->templates, &from->templates[number], number);
 		rows++;
 		each += verdicts[number] == TEMPLATE_EACH && !from->whole[number];
 	}
@@ -591,6 +836,8 @@ ls_leaf_eval_templates(ls_filter_run *run, ls_leaf *leaf, const ls_leaf_column *
 			continue;
 		verdict = verdicts[from.numbers[v]];
 		matches = verdict == TEMPLATE_ALWAYS;
+		if (verdict == TEMPLATE_SOME && is_marked(leaf->templates, &from, v))
+			verdict = TEMPLATE_EACH;
 		if (verdict == TEMPLATE_ALIKE
 				? !decide_alike(run, leaf, &from, v, &matches)
 				: verdict == TEMPLATE_EACH && !decide_row(run, leaf, &from, v, &matches))

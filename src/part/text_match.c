@@ -469,11 +469,40 @@ token_pattern_at(const ls_token_pattern *pattern, ls_str text, size_t at)
 	return true;
 }
 
+/* Does a word with the literal part match?  Only words that have it are folded. */
+static bool
+word_pattern_in(const ls_token_pattern *pattern, ls_str text, ls_buf *fold)
+{
+	size_t begin = 0;
+
+	while (begin < text.len)
+	{
+		size_t at = ls_needle_find(&pattern->literal, text.data + begin, text.len - begin);
+		size_t end;
+
+		if (at == LS_NOT_FOUND)
+			return false;
+		end = token_end(text, begin + at);
+		for (at += begin; at > begin && ls_is_word_byte(text.data[at - 1]);)
+			at--;
+		if (wildcard_match(&pattern->tokens[0],
+						   folded(ls_str_make(text.data + at, end - at), fold)))
+			return !fold->failed;
+		if (fold->failed)
+			return false;
+		begin = end;
+	}
+	return false;
+}
+
 bool
 ls_token_pattern_in(const ls_token_pattern *pattern, ls_str text, ls_buf *fold)
 {
 	if (pattern->n_tokens == 0)
 		return true;
+	if (pattern->n_tokens == 1 && pattern->literal.text.len > 0 &&
+		!ls_needle_must_fold(&pattern->literal, text.data, text.len))
+		return word_pattern_in(pattern, text, fold);
 	/* Most texts do not even contain the longest literal part. */
 	if (!ls_needle_in(&pattern->literal, text, fold))
 		return false;

@@ -78,8 +78,9 @@ make_line(char *to, size_t size)
 	static const char *const users[] = {"7", "42", "777", "k8", "9s"};
 	uint32_t a = chance(1u << (1 + chance(20)));
 	uint32_t b = chance(60000);
+	char word[16];
 
-	switch (chance(10))
+	switch (chance(11))
 	{
 		case 0:
 			snprintf(to, size, "Connection from 10.%u.3.%u port %u ssh2", chance(256), chance(256),
@@ -115,8 +116,18 @@ make_line(char *to, size_t size)
 					 'a' + (int) chance(26));
 			break;
 		case 8:
-			snprintf(to, size, "there are more places in this text than a piece of a search can have, as in long texts, %u, %s %u", b,
-					 chance(2) ? "here" : "there", a);
+			for (uint32_t i = 0; i < 14; i++)
+				word[i] = "0123456789abcdef"[chance(16)];
+			word[chance(9)] = '5';
+			word[9 + chance(5)] = '\0';
+			snprintf(to, size, "load %s.so of task %s-%s%s: %u", word, users[chance(5)], word,
+					 chance(4) == 0 ? "\xe2\x84\xaa" : "", b);
+			break;
+		case 9:
+			snprintf(to, size,
+					 "there are more places in this text than a piece of a search can have, as in "
+					 "long texts, %u, %s %u",
+					 b, chance(2) ? "here" : "there", a);
 			break;
 		default:
 			snprintf(to, size, "retry %u of 5 [Warning] conn=%u\nat %u", 1 + chance(5), b, a);
@@ -181,7 +192,8 @@ vary(const char *piece, char *to)
 		if (ls_is_word_byte(*piece))
 		{
 			if (chance(40) != 0)
-				*to++ = (char) (*piece >= 'a' && *piece <= 'z' && chance(5) == 0 ? *piece - 32 : *piece);
+				*to++ = (char) (*piece >= 'a' && *piece <= 'z' && chance(5) == 0 ? *piece - 32
+																				 : *piece);
 		}
 		else
 			to += sprintf(to, "%s", gaps[chance(5)]);
