@@ -17,7 +17,8 @@ BEGIN
 	WHERE o.id = logsvc_internal.current_organization();
 	SELECT u.* INTO account FROM logsvc_internal.user_account u WHERE u.id = member_id;
 	RETURN jsonb_build_object(
-		'kind', logsvc_internal.current_kind(),
+		'kind', CASE WHEN logsvc_internal.current_kind() = 'key' AND logsvc_internal.current_credential() IS NULL
+			THEN 'role' ELSE logsvc_internal.current_kind() END,
 		'organization', CASE WHEN logsvc_internal.current_kind() = 'key'
 			THEN jsonb_build_object('id', logsvc_internal.public_id('org_', organization.id),
 				'name', organization.name, 'slug', organization.slug)

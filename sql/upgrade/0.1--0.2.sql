@@ -1,4 +1,4 @@
--- schema 518933572705a70f
+-- schema 236736f0bb5c9fc5
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -726,3 +726,25 @@ DROP FUNCTION logsvc.create_own_token(text, text[], timestamptz);
 INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customized) VALUES
 	('link', 120, 'address', false, false)
 ON CONFLICT (class) DO NOTHING;
+
+-- ---- database roles of organizations ----
+
+CREATE TABLE logsvc_internal.role_binding (
+	role_oid oid PRIMARY KEY,
+	role_name name NOT NULL UNIQUE,
+	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	created_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE logsvc_internal.role_binding IS
+'Database roles whose sessions read the events of one organization; good for the role with this id and this name';
+
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE
+ON logsvc_internal.role_binding FOR EACH STATEMENT
+EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.role_binding ENABLE ALWAYS TRIGGER access_changed;
+
+ALTER TABLE logsvc_internal.role_binding ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON logsvc_internal.role_binding TO logsvc_reader
+	USING (organization_id = logsvc_internal.current_organization());
+
+SELECT pg_extension_config_dump('logsvc_internal.role_binding', '');

@@ -123,6 +123,9 @@ extern ls_error_id ls_find_secret(const uint8 hash[LS_SHA256_LENGTH], ls_princip
 extern ls_error_id ls_find_principal(const ls_principal *known, ls_principal *out,
 									 ls_caught *caught);
 
+/* As ls_find_secret, by a lookup of rows of its form.  Without a row, the kind of *out is NONE. */
+extern ls_error_id ls_find_by(ls_lookup *lookup, ls_principal *out, ls_caught *caught);
+
 /*
  * The principal of a session, by the SHA-256 of its cookie, in an organization
  * (slug or id; empty, unknown and foreign ones: in none).  LS_ALLOWED,
@@ -149,6 +152,14 @@ extern LS_NORETURN void ls_raise_access(ls_error_id error);
 /* INSUFFICIENT_SCOPE or FORBIDDEN because a permission is missing: says which. */
 extern LS_NORETURN void ls_raise_refusal(const ls_principal *principal, ls_error_id error,
 										 const char *permission);
+
+/* ---- role_binding.c ---- */
+
+/*
+ * Whom the session's database role acts as, if it is bound to an organization; NULL: it is not.
+ * *error: LS_ALLOWED, or why it may act no more.  A lookup that fails raises its error.
+ */
+extern const ls_principal *ls_role_binding(ls_error_id *error);
 
 /* ---- user_session.c ---- */
 

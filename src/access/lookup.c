@@ -150,7 +150,7 @@ fill_caller(ls_principal *p)
 		material[0] = 'u';
 		memcpy(material + 1 + UUID_LEN, &p->user, UUID_LEN);
 	}
-	else if (p->kind == LS_PRINCIPAL_KEY)
+	else if (p->kind == LS_PRINCIPAL_KEY && memcmp(&p->credential, &zero, UUID_LEN) != 0)
 	{
 		material[0] = 'k';
 		memcpy(material + 1 + UUID_LEN, &p->credential, UUID_LEN);
@@ -226,6 +226,12 @@ find(ls_lookup *lookup, ls_principal_kind kind, ls_principal *out, ls_caught *ca
 	fill_caller(out);
 	ls_principal_resolve(out);
 	return ls_principal_expired(out);
+}
+
+ls_error_id
+ls_find_by(ls_lookup *lookup, ls_principal *out, ls_caught *caught)
+{
+	return find(lookup, LS_PRINCIPAL_KEY, out, caught);
 }
 
 ls_error_id

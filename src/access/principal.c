@@ -117,9 +117,21 @@ ls_principal_set_session(const ls_principal *principal)
 	set(principal, GUC_ACTION_SET);
 }
 
+/* Was the principal set for a transaction of ours, which clients have no part in? */
+static bool
+is_of_request(void)
+{
+	return current.kind != LS_PRINCIPAL_NONE && !current.session;
+}
+
 const ls_principal *
 ls_principal_current(void)
 {
+	ls_error_id error;
+	const ls_principal *bound = is_of_request() ? NULL : ls_role_binding(&error);
+
+	if (bound != NULL)
+		return bound;
 	return current.kind == LS_PRINCIPAL_NONE ? NULL : &current;
 }
 
@@ -162,9 +174,22 @@ looked(uint64 epoch)
 const ls_principal *
 ls_principal_require(void)
 {
-	ls_error_id error;
+	const ls_principal *bound = NULL;
+	ls_error_id error = LS_ALLOWED;
 	uint64 epoch;
 
+	if (!is_of_request())
+		bound = ls_role_binding(&error);
+	if (bound != NULL)
+	{
+		ls_caught caught;
+
+		if (error == LS_ALLOWED)
+			error = ls_check_session_address(bound, &caught);
+		if (error != LS_ALLOWED)
+			ls_raise_access(error);
+		return bound;
+	}
 	if (current.kind == LS_PRINCIPAL_NONE)
 		ls_raise_access(LS_ERROR_NO_ORGANIZATION);
 
@@ -216,9 +241,10 @@ bool
 ls_is_operator(void)
 {
 	Oid role;
+	ls_error_id error;
 
-	/* Inside a request there is no operator, whoever runs it. */
-	if (ls_request_current() != NULL || (current.kind != LS_PRINCIPAL_NONE && !current.session))
+	/* Inside a request there is no operator, whoever runs it; nor is a bound role one. */
+	if (ls_request_current() != NULL || is_of_request() || ls_role_binding(&error) != NULL)
 		return false;
 
 	/*

@@ -90,6 +90,18 @@ switch_to(const ls_principal *principal)
 	ls_principal_set_session(principal);
 }
 
+/* A role that is bound to an organization acts for that one and as nobody else. */
+static void
+require_unbound(void)
+{
+	ls_error_id error;
+
+	if (ls_role_binding(&error) != NULL)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_FORBIDDEN)),
+				errmsg("the database role of this session is bound to an organization"),
+				errhint("It acts for that organization without a token, and for no other."));
+}
+
 /* use_token(token text) returns void; NULL: the session acts for no one. */
 Datum
 logsvc_use_token(PG_FUNCTION_ARGS)
@@ -105,6 +117,7 @@ logsvc_use_token(PG_FUNCTION_ARGS)
 		switch_to(&nobody);
 		PG_RETURN_VOID();
 	}
+	require_unbound();
 	token = ls_str_of_text(PG_GETARG_TEXT_PP(0));
 	ls_sha256(token.data, token.len, hash);
 	error = ls_find_secret(hash, &principal, &caught);

@@ -1,8 +1,9 @@
 -- What is for operators is refused to everybody else, whatever they hold.
-SELECT plan(46);
+SELECT plan(49);
 
 CREATE ROLE operators_app;
 GRANT logsvc_tenant TO operators_app;
+CREATE ROLE operators_bound LOGIN IN ROLE logsvc_tenant;
 GRANT USAGE ON SCHEMA public TO operators_app;
 CREATE FUNCTION pg_temp.app(statement text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -69,7 +70,8 @@ INSERT INTO calls VALUES ('logsvc.mail_link(''00000000-0000-0000-0000-0000000000
 	'LS301 no such mail that has not been sent');
 INSERT INTO calls VALUES ('logsvc.cancel_maintenance(''mnt_00000000000000000000000000'')',
 	'LS301 no such maintenance, or it is over');
-INSERT INTO calls VALUES ('logsvc.doctor()');
+INSERT INTO calls VALUES ('logsvc.doctor()'), ('logsvc.role_bindings()'), ('logsvc.bind_role(''operators_bound'', ''acme'')');
+INSERT INTO calls VALUES ('logsvc.unbind_role(''x'')', 'LS301 no such database role is bound');
 INSERT INTO calls VALUES ('logsvc.setup(''first'', ''owner@acme.org'')',
 	'LS401 there is an organization already, and setup makes the first one; logsvc.create_organization makes others');
 INSERT INTO calls VALUES ('logsvc.retry_mail(''00000000-0000-0000-0000-000000000000'')',

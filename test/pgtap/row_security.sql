@@ -189,6 +189,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.delete_logs, logsvc.delete_member,
 	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters, logsvc.doctor,
 	logsvc.end_sessions, logsvc.evaluate,
+	logsvc.bind_role, logsvc.unbind_role, logsvc.role_bindings,
 	logsvc.get_billing, logsvc.get_dead_letter, logsvc.get_deletion, logsvc.get_index,
 	logsvc.get_ip_allowlist, logsvc.get_member,
 	logsvc.get_organization, logsvc.ingest, logsvc.invite, logsvc.list_api_keys,

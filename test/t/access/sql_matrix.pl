@@ -35,6 +35,7 @@ approve_plan_request	operator
 assert_verdict	OAM - evaluations:run
 audit_head	OA - audit:read
 audit_log	OA - audit:read
+bind_role	operator
 backtest_alert_rule	OAM F alerts:write,logs:read
 cancel_maintenance	operator
 create_alert_rule	OAM F alerts:write
@@ -143,6 +144,7 @@ search	OAMV RFt logs:read
 search_field_values	OAMV RFt logs:read
 search_fields	OAMV RFt logs:read
 search_rows	OAMV RFt logs:read
+role_bindings	operator
 set_ip_allowlist	OA F org:write
 set_limit	operator
 set_lookup	OAM F pipelines:write
@@ -155,6 +157,7 @@ share_dashboard	OAM F dashboards:write
 test_alert_rule	OAM F alerts:write,logs:read
 test_alert_rule_channels	OAM F alerts:write
 test_pipeline	OAM F pipelines:write
+unbind_role	operator
 update_alert_rule	OAM F alerts:write
 update_dashboard	OAM F dashboards:write
 update_index	OA F org:write
@@ -238,6 +241,9 @@ foreach my $kind (qw(live test))
 		token => $t->sql_json("SELECT logsvc.create_api_key('acme', "
 			. "'$kind $_', '$_', '$kind')")->{key} } } qw(ingest-only read-only full-access);
 }
+# A database role that is bound to the organization may do what a read-only key may.
+$t->sql("CREATE ROLE bound LOGIN; GRANT logsvc_tenant TO bound; SELECT logsvc.bind_role('bound', 'acme')");
+push @principals, { name => 'a bound role', kind => 'key', letter => 'R', test => '', user => 'bound' };
 my $dead = token($email{owner}, @scopes);
 $t->sql("SELECT logsvc.revoke_token('$dead->{id}')");
 
@@ -307,6 +313,7 @@ my %arguments = (
 		update_service => qq{'$service', '{"name": "y"}'},
 	create_kpi => "'" . json_encode(\%kpi) . "'", delete_kpi => "'$kpi'", get_kpi => "'$kpi'",
 		kpi_series => "'$kpi'", update_kpi => qq{'$kpi', '{"name": "y"}'},
+	bind_role => "'app', 'other'", unbind_role => "'bound'",
 	accept_invitation => "'x'", act_as => "'other'", add_member => "'acme', 'x\@x.org', 'owner'",
 		adjust_ai_credits => "'acme', 1, 'x'",
 	approve_plan_request => "'acme', 'pro'", decline_plan_request => "'acme', 'x'",
@@ -386,11 +393,11 @@ foreach my $p (@principals)
 {
 	# The functions without a name for tenants are refused by the schema, whoever it is: one asks
 	# for all.
-	my %all = (%calls, $p->{name} eq 'token of owner with all scopes'
+	my %all = (%calls, $p->{name} =~ /^(?:token of owner with all scopes|a bound role)$/
 		? map { ($_ => "SELECT $_") } @hidden : ());
 	my $list = join ', ', map { '(' . $quote->($_) . ', ' . $quote->($all{$_}) . ')' }
 		sort keys %all;
-	my $use = $p->{kind} eq 'none' ? '' :
+	my $use = $p->{kind} eq 'none' || $p->{user} ? '' :
 		"SELECT FROM (SELECT logsvc.use_token('$p->{token}')) AS u;";
 	my $result = $t->sql(qq{
 		SET client_min_messages = error;
@@ -412,7 +419,7 @@ foreach my $p (@principals)
 			PERFORM set_config('test.result', result, false);
 		END
 		\$\$;
-		SELECT current_setting('test.result')}, user => 'app');
+		SELECT current_setting('test.result')}, user => $p->{user} // 'app');
 	my %state = map { /^@(\w{5}) (.*)$/ ? ($2 => $1) : () } split /\n/, $result;
 	foreach my $name (sort keys %all)
 	{

@@ -16,6 +16,7 @@ $t->sql("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest(jsonb_agg(jsonb_buil
 	'timestamp', now() - (n % 167) * interval '1 hour', 'attributes', jsonb_build_object('n', n, 'name', 'acme'))))
 	FROM generate_series(1, 3000) n GROUP BY n / 1000");
 ok(wait_until(sub { !$t->sql('SELECT count(*) FROM logsvc_internal.queue') }), 'events are stored');
+$t->sql("CREATE ROLE bound LOGIN IN ROLE logsvc_tenant; SELECT logsvc.bind_role('bound', 'acme')");
 $t->node->backup('copy');
 
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -36,6 +37,8 @@ is($standby->safe_psql('postgres',
 	"SELECT logsvc.use_token('$org->{token}') IS NULL AS nobody \\gset
 	SET $parallel = on; $search SELECT count(DISTINCT organization_id) FROM logsvc_internal.part"),
 	qq([["acme", 3000, 3000]]\n1), 'with a token, and all of it parallel');
+is($standby->safe_psql('postgres', "SET $parallel = on; $search SELECT count(*) FROM logsvc.logs", extra_params => [ '-U', 'bound' ]),
+	qq([["acme", 3000, 3000]]\n3000), 'as a role that is bound to the organization');
 my $bad = $t->sql("UPDATE logsvc_internal.part SET rows = rows + 1 WHERE id = (SELECT min(id) FROM "
 	. "logsvc_internal.part WHERE index_name = 'main') RETURNING id");
 my $verify = q{SELECT string_agg(part_id || ': ' || problem, ' ') FROM logsvc.verify_parts('acme')};
