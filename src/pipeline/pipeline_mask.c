@@ -652,6 +652,43 @@ is_standard_level(const ls_event *event)
 }
 
 /*
+ * Is it an id of a trace (32 hexadecimal digits) or span (16)?  By chance its decimal digits pass for a card
+ * number.  One without a letter may be a card number.
+ */
+static bool
+is_trace_id(ls_str text)
+{
+	bool letter = false;
+
+	if (text.len != 32 && text.len != 16)
+		return false;
+	for (size_t i = 0; i < text.len; i++)
+	{
+		if (ls_hex_digit(text.data[i]) < 0)
+			return false;
+		letter = letter || text.data[i] > '9';
+	}
+	return letter;
+}
+
+/* Does a mask of everything look at this field? */
+static bool
+is_looked_at(const masking *m, ls_field field, bool closed)
+{
+	const ls_event *event = &m->run->event;
+
+	/* Where it goes, and a standard level, are no text of the sender's. */
+	if (field == LS_FIELD_INDEX || field == LS_FIELD_TRUNCATED)
+		return false;
+	if (field == LS_FIELD_LEVEL)
+		return closed || !is_standard_level(event);
+	if (field == LS_FIELD_TRACE_ID || field == LS_FIELD_SPAN_ID)
+		return closed || m->p->finder == NULL || (event->has & 1u << field) == 0 ||
+			   !is_trace_id(event->field[field]);
+	return true;
+}
+
+/*
  * Masks the field of the processor.  Returns NULL, or why it was not certain what to mask; then the
  * field has been replaced.
  */
@@ -667,9 +704,7 @@ ls_pipeline_mask(ls_pipeline_run *run, const processor *p, bool closed)
 	{
 		for (int f = 0; f < LS_NAMED_FIELDS; f++)
 		{
-			/* Where it goes, and a standard level, are no text of the sender's. */
-			if (f != LS_FIELD_INDEX && f != LS_FIELD_TRUNCATED &&
-				(f != LS_FIELD_LEVEL || closed || !is_standard_level(&run->event)))
+			if (is_looked_at(&m, (ls_field) f, closed))
 				mask_field(&m, (ls_field) f, closed);
 		}
 		mask_cuts(&m, closed);

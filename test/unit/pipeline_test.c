@@ -15,6 +15,7 @@ static ls_arena *event_arena;
 
 /* Of the events of run_on; empty: they have none. */
 static ls_str level;
+static ls_str span = {"", 0};
 static ls_str truncated;
 
 static ls_str
@@ -91,6 +92,9 @@ run_on(const char *processors, ls_str text, const ls_attribute *attribute, const
 	event.field[LS_FIELD_TRUNCATED] = truncated;
 	event.attributes = (ls_attribute *) attribute;
 	event.n_attributes = attribute != NULL;
+	event.field[LS_FIELD_SPAN_ID] = span;
+	if (span.len > 0)
+		event.has |= 1u << LS_FIELD_SPAN_ID;
 	if (level.len == 0)
 		event.has &= ~(1u << LS_FIELD_LEVEL);
 	if (truncated.len == 0)
@@ -294,6 +298,39 @@ test_names(void)
 	level = truncated = LS_STR("");
 }
 
+/* Ids of spans have digits that pass for a card number. */
+static void
+test_span_ids(void)
+{
+	static const char card[] = "{\"type\":\"mask\",\"field\":\"*\",\"preset\":\"creditcard\"}";
+	static const struct
+	{
+		const char *id;
+		const char *becomes;
+	} ids[] = {
+		{"4111111111111111", "***"}, /* a card number, as far as can be told */
+		{"ab30569309025904", "ab30569309025904"},
+		{"ab30569309025904ab30569309025904", "ab30569309025904ab30569309025904"},
+		{"ab30569309025904x", "ab***x"}, /* no id */
+	};
+	const ls_event *out;
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+	{
+		span = str(ids[i].id);
+		(void) run_on(card, LS_STR("a"), NULL, &out);
+		is_str(out->field[LS_FIELD_SPAN_ID], ids[i].becomes, ids[i].id);
+	}
+	span = str("ab30569309025904");
+	(void) run_on("{\"type\":\"mask\",\"field\":\"spanId\",\"preset\":\"creditcard\"}", LS_STR("a"), NULL, &out);
+	is_str(out->field[LS_FIELD_SPAN_ID], "ab***", "by its name it is masked");
+	(void) run_on("{\"type\":\"mask\",\"field\":\"*\",\"pattern\":\"[0-9]{9}\"}", LS_STR("a"), NULL, &out);
+	is_str(out->field[LS_FIELD_SPAN_ID], "ab***25904", "and by a pattern");
+	(void) run_on(card, LS_STR("ab30569309025904"), NULL, &out);
+	is_str(out->field[LS_FIELD_EVENT], "ab***", "in a text it is no id");
+	span = LS_STR("");
+}
+
 /* Where a member may be, but cannot be found: nothing of it is left. */
 static void
 test_inside(void)
@@ -474,6 +511,7 @@ main(void)
 	test_escapes();
 	test_cut();
 	test_names();
+	test_span_ids();
 	test_inside();
 	test_time();
 	test_linear();
