@@ -14,7 +14,8 @@
 #define LS_CSV_MAX_BYTES ((size_t) 1000000)
 #define LS_CSV_MAX_ROWS 10000 /* without the header */
 #define LS_CSV_MAX_COLUMNS 50
-#define LS_CSV_MAX_NAME 64 /* characters of a column's name */
+#define LS_CSV_MAX_NAME 64   /* characters of a column's name */
+#define LS_CSV_MAX_CELL 4096 /* bytes; only of new tables, ls_csv_read takes longer ones */
 
 typedef struct ls_csv_table
 {

@@ -32,6 +32,24 @@ PG_FUNCTION_INFO_V1(logsvc_lookup_values);
 /* ---- upload ---- */
 
 /*
+ * A long cell would be copied into each event that has its key.  Tables from before that limit are
+ * still read.
+ */
+static void
+check_cells(const ls_csv_table *table)
+{
+	for (int i = 0; i < table->n_rows * table->n_columns; i++)
+	{
+		if (table->cells[i].len > LS_CSV_MAX_CELL)
+			ls_search_invalid("csv",
+							  psprintf("row %d, column \"%s\": the cell has %zu bytes; at most %d",
+									   i / table->n_columns + 1,
+									   ls_cstring_of_str(table->names[i % table->n_columns]),
+									   table->cells[i].len, LS_CSV_MAX_CELL));
+	}
+}
+
+/*
  * read_lookup(csv text) returns (columns text[], rows int).  Raises VALIDATION_ERROR with
  * the line of the first mistake.
  */
@@ -54,6 +72,7 @@ logsvc_read_lookup(PG_FUNCTION_ARGS)
 			ls_search_invalid("csv", psprintf("line %d: %s", table.line, table.error));
 		ls_search_invalid("csv", table.error);
 	}
+	check_cells(&table);
 	names = palloc(sizeof(Datum) * (Size) table.n_columns);
 	for (int i = 0; i < table.n_columns; i++)
 		names[i] = PointerGetDatum(ls_text_of_str(table.names[i]));

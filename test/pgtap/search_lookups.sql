@@ -1,6 +1,6 @@
 -- Lookup tables: uploads, the stage `lookup`, limits, who sees them.
 \set QUIET on
-SELECT plan(51);
+SELECT plan(55);
 
 SELECT isnt(logsvc.create_organization('Acme', 'free'), NULL, 'an organization');
 SELECT isnt(logsvc.create_organization('Other', 'free'), NULL, 'another one');
@@ -36,6 +36,7 @@ SELECT is(pg_temp.upload(NULL), 'csv: is required', 'NULL');
 SELECT is(pg_temp.upload('a' || repeat(E'\nx', 10001)), 'csv: line 10002: more than 10000 rows', 'too many rows');
 SELECT is(pg_temp.upload('a' || repeat(E'\nx', 10000)), '10000', 'as many as are allowed');
 SELECT is(pg_temp.upload(E'a\n' || repeat('x', 1000000)), 'csv: 1000002 bytes; at most 1000000 are allowed', 'too many bytes');
+SELECT is(pg_temp.upload(E'a,"b ""x"""\n1,2\n3,' || repeat('x', 4097)), 'csv: row 2, column "b "x"": the cell has 4097 bytes; at most 4096', 'a cell that is too long');
 SELECT is((logsvc.get_lookup('t') ->> 'rows')::int, 10000, 'what is refused changes nothing');
 SELECT throws_ok($$ SELECT logsvc.set_lookup('My-Table', 'a') $$, 'LS001', NULL, 'a bad name');
 SELECT throws_ok($$ SELECT logsvc.set_lookup(NULL, 'a') $$, 'LS001', NULL, 'no name');
@@ -49,6 +50,12 @@ SELECT is((SELECT string_agg(e.action || ' ' || e.resource, ',' ORDER BY e.id) F
 	'lookup.created owners,lookup.created t,lookup.created third,lookup.updated t,lookup.deleted third', 'entries of the audit log');
 SELECT is((SELECT count(*) FROM logsvc_internal.audit_entry e WHERE e.details::text ~ 'checkout|seven'), 0::bigint, 'which have no cells');
 SELECT is(logsvc.usage() #> '{resources,lookups}', '{"used": 2, "limit": 3}', 'they are counted');
+
+SELECT is(logsvc.set_lookup('wide', E'a\n' || repeat('x', 4096)) ->> 'rows', '1', 'a cell that is as long as is allowed');
+UPDATE logsvc_internal.lookup l SET csv = E'service,note\nshop,' || repeat('x', 5000), columns = '{service,note}' WHERE l.name = 'wide';
+SELECT is(length(logsvc.get_lookup('wide') ->> 'csv'), 5018, 'a table from before that limit can be read');
+SELECT is(logsvc.search('service=shop | lookup wide service | eval n = len(note) | stats max(n)') #>> '{data,rows,0,0}', '5000', 'and searched');
+SELECT logsvc.delete_lookup('wide');
 
 -- ---- the stage ----
 
