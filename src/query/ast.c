@@ -397,6 +397,14 @@ ls_query_has_token(ls_str s)
 	return false;
 }
 
+/* /word/, and no path: a regular expression in other languages. */
+static bool
+is_slashed(ls_str text)
+{
+	return text.len > 2 && text.data[0] == '/' && text.data[text.len - 1] == '/' &&
+		   memchr(text.data + 1, '/', text.len - 2) == NULL;
+}
+
 static void
 warn_text(ls_query_state *state, const ls_query_value *value)
 {
@@ -404,6 +412,11 @@ warn_text(ls_query_state *state, const ls_query_value *value)
 	if (value->kind != LS_QUERY_WORD)
 		return;
 	warn_leading_wildcard(state, value);
+	if (is_slashed(text))
+		ls_query_warn(state->query, state->arena, "REGEX_AS_TEXT", value->span,
+					  "%.*s is searched as a word; a regular expression is written event MATCHES "
+					  "\"%.*s\"",
+					  (int) text.len, text.data, (int) text.len - 2, text.data + 1);
 	if (text.data[0] == '-')
 		ls_query_warn(state->query, state->arena, "LEADING_MINUS", value->span,
 					  "%.*s searches for the word; to exclude it write NOT %.*s", (int) text.len,
@@ -426,9 +439,14 @@ ls_query_text(ls_query_state *state, ls_query_token token)
 	}
 	if (!ls_query_has_token(value->text))
 	{
-		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, token.span,
-						 "to find punctuation write event CONTAINS \"...\"",
-						 "a text to search needs a letter or a digit");
+		bool regex = state->text.data[0] == '/' || strstr(state->text.data, " /") != NULL;
+
+		ls_query_fail_at(
+			state, LS_QUERY_ERROR_SEMANTIC, token.span,
+			regex ? "to find punctuation write event CONTAINS \"...\"; a regular expression "
+					"with blanks, event MATCHES \"...\""
+				  : "to find punctuation write event CONTAINS \"...\"",
+			"a text to search needs a letter or a digit");
 		return NULL;
 	}
 	warn_text(state, value);
@@ -611,6 +629,11 @@ ls_query_colon_predicate(ls_query_state *state, ls_query_filter_kind kind, ls_qu
 	ls_query_filter *either;
 	ls_query_filter *first;
 
+	/* user:(+bob): in Lucene the only one must be there in any case. */
+	if (kind == LS_QUERY_FILTER_IN && values.n == 1 && values.items[0]->kind == LS_QUERY_WORD &&
+		values.items[0]->text.len > 1 && values.items[0]->text.data[0] == '+')
+		values.items[0]->text =
+			ls_str_make(values.items[0]->text.data + 1, values.items[0]->text.len - 1);
 	first = ls_query_predicate(state, kind, field, op, false, values, span);
 	if (first == NULL)
 		return NULL;

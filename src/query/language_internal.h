@@ -75,6 +75,12 @@ extern bool ls_query_scan(ls_query_state *state);
  */
 extern bool ls_query_cut_terms(ls_query_state *state);
 
+/* Warns when the head has what is probably meant as a stage; stage_note.c. */
+extern void ls_query_note_stage(ls_query_state *state);
+
+/* Is the text a query of our language?  False also when memory is short; translate.c. */
+extern bool ls_query_is_query(const ls_buf *text);
+
 /* Is the token =, !=, <, <=, > or >=?  parse.c. */
 extern bool ls_query_is_comparison(int kind);
 

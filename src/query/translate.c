@@ -342,9 +342,8 @@ ls_query_write_regex(ls_buf *out, ls_str regex)
 
 /* ---- which language ---- */
 
-/* Is the text a query of our language? */
-static bool
-is_query(const ls_buf *out)
+bool
+ls_query_is_query(const ls_buf *out)
 {
 	ls_arena *arena;
 	ls_query *query;
@@ -383,7 +382,7 @@ attempt(ls_str text, ls_arena *arena, translator read, bool compare_times,
 	/* What needs no translation. */
 	if (out.len == text.len && memcmp(out.data, text.data, text.len) == 0)
 		return false;
-	if (!is_query(&out))
+	if (!ls_query_is_query(&out))
 		return false;
 	ls_buf_init(&quoted, arena);
 	ls_json_quote(&quoted, ls_str_make(out.data, out.len));

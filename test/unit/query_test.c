@@ -595,6 +595,33 @@ test_warnings(void)
 	warns("-error level:error http://x", "");
 	warns("search error", "SEARCH_IN_TEXT");
 	warns("search level=error", "");
+	warns("top 5 service", "STAGE_IN_TEXT");
+	is_str(query->warnings.items[0]->suggestion, "| top 5 service", "with its |");
+	warns("level=error stats count by service | head 3", "STAGE_IN_TEXT");
+	is_str(query->warnings.items[0]->suggestion, "level=error | stats count by service | head 3",
+		   "after conditions");
+	warns("error sort -count", "STAGE_IN_TEXT");
+	warns("a | head 5", "");
+	warns("error head 5", "STAGE_IN_TEXT");
+	warns("timechart span=5m count", "STAGE_IN_TEXT");
+	warns("stats count(a) by b", "STAGE_IN_TEXT");
+	warns("where level=error", "STAGE_IN_TEXT");
+	warns("eval a=1", "STAGE_IN_TEXT");
+	warns("dedup host", "STAGE_IN_TEXT");
+	warns("rare service by host", "STAGE_IN_TEXT");
+	/* Words of texts. */
+	warns("head request failed", "");
+	warns("table users", "");
+	warns("sort failed", "");
+	warns("where is it", "");
+	warns("top", "");
+	warns("stats", "");
+	warns("stats count mismatch", "");
+	warns("x=stats count", "");
+	warns("\"top 5 service\"", "");
+	warns("error (top 5 service)", "");
+	warns("/order/", "REGEX_AS_TEXT");
+	warns("/api/orders/", "");
 	warns("last 15m error", "RANGE_IN_TEXT");
 	is_str(query->warnings.items[0]->message,
 		   "last is searched as a word; the time range is written earliest=-15m", "what to write");

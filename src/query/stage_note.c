@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * stage_note.c
+ *	  A warning where the head of a query has a stage without its | (pure).
+ *
+ * Each of its words is searched in the text then, and nothing is found.  Names of stages are also words
+ * of texts ("head", "table"), so the words that follow must be those of a stage.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/language_internal.h"
+#include "src/query/parser.h"
+
+static bool
+is_word(const ls_query_state *state, const ls_query_token *t, const char *word)
+{
+	return t->kind == TOK_WORD &&
+		   ls_str_eq_nocase(ls_query_slice(state, t->span), ls_str_make(word, strlen(word)));
+}
+
+static bool
+ends_head(const ls_query_token *t)
+{
+	return t->kind == '|' || t->kind == 0;
+}
+
+static bool
+is_aggregate(const ls_query_state *state, const ls_query_token *t)
+{
+	return t->kind == TOK_WORD && ls_query_is_aggregate(ls_query_slice(state, t->span));
+}
+
+/* Does what follows the name of a stage belong to one? */
+static bool
+is_stage(const ls_query_state *state, int stage, const ls_query_token *t)
+{
+	bool option = t[0].kind == TOK_WORD && t[1].kind == '=';
+
+	switch (stage)
+	{
+		case LS_QUERY_STATS:
+		case LS_QUERY_EVENTSTATS:
+			return is_aggregate(state, t);
+		case LS_QUERY_TIMECHART:
+			return is_aggregate(state, t) || (option && is_word(state, t, "span"));
+		case LS_QUERY_TOP:
+		case LS_QUERY_RARE:
+			return (t[0].kind == TOK_NUMBER && t[1].kind == TOK_WORD) ||
+				   (option && is_word(state, t, "limit")) ||
+				   (t[0].kind == TOK_WORD && is_word(state, t + 1, "by"));
+		case LS_QUERY_HEAD:
+		case LS_QUERY_TAIL:
+			return t[0].kind == TOK_NUMBER && ends_head(t + 1);
+		case LS_QUERY_SORT:
+			return t[0].kind == '-' || state->text.data[t[0].span.start] == '-';
+		case LS_QUERY_DEDUP:
+			return t[0].kind == TOK_WORD || t[0].kind == TOK_NUMBER;
+		case LS_QUERY_WHERE:
+		case LS_QUERY_EVAL:
+			return (t[0].kind == TOK_WORD || t[0].kind == TOK_BACKTICK) &&
+				   ls_query_is_comparison(t[1].kind);
+		default:
+			return false;
+	}
+}
+
+/* The query with | before byte `at`; empty: it would not be one. */
+static ls_str
+with_stage(const ls_query_state *state, uint32_t at)
+{
+	ls_buf text;
+
+	ls_buf_init(&text, state->arena);
+	ls_buf_append(&text, state->text.data, at);
+	ls_buf_lit(&text, "| ");
+	ls_buf_append(&text, state->text.data + at, state->text.len - at);
+	return ls_query_is_query(&text) ? ls_str_make(text.data, text.len) : LS_STR("");
+}
+
+void
+ls_query_note_stage(ls_query_state *state)
+{
+	uint32_t n = state->query->warnings.n;
+
+	for (const ls_query_token *t = state->tokens; !ends_head(t); t++)
+	{
+		int token;
+		int stage;
+		ls_str suggestion;
+		ls_str word = ls_query_slice(state, t->span);
+
+		/* A value, or in parentheses, it is none. */
+		if (t->kind != TOK_WORD || (t > state->tokens && (t[-1].kind == '(' || t[-1].kind == ':' ||
+														  ls_query_is_comparison(t[-1].kind))))
+			continue;
+		stage = ls_query_find_stage(word, &token);
+		if (stage < 0 || !is_stage(state, stage, t + 1))
+			continue;
+		suggestion = with_stage(state, t->span.start);
+		if (suggestion.len == 0)
+			continue;
+		ls_query_warn(state->query, state->arena, "STAGE_IN_TEXT", t->span,
+					  "%.*s is searched as a word; a stage has a | before it", (int) word.len,
+					  word.data);
+		/* There may be too many warnings, or no memory. */
+		if (state->query->warnings.n > n)
+			state->query->warnings.items[n]->suggestion = suggestion;
+		return;
+	}
+}
