@@ -80,7 +80,8 @@ ls_utf8_length(const char *data, size_t len)
 	{
 		uint64_t word = ls_load64(data + i);
 
-		n += 8 - (size_t) __builtin_popcountll(word >> 7 & ~(word >> 6) & ones);
+		n += 8 -
+			 (size_t) ((word >> 7 & ~(word >> 6) & ones) * ones >> 56); /* the sum of all bytes */
 	}
 	for (; i < len; i++)
 		n += !is_continuation(data[i]);

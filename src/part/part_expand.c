@@ -554,58 +554,64 @@ ls_part_templates_text(const ls_text_templates *from, uint32_t v, ls_arena *aren
 	return ls_part_templates_put(from, v, &buf, text);
 }
 
-/* The characters of a row that are not the same in all rows. */
 static uint32_t
-row_length(const template *t, uint32_t row)
+characters(ls_str s)
 {
-	uint32_t n = 0;
+	return (uint32_t) ls_utf8_length(s.data, s.len);
+}
 
-	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
+/* Adds to the length of each row of a template what an op has of it; returns what all rows have. */
+static uint32_t
+add_lengths(const template *t, const op *o, uint32_t *lengths)
+{
+	uint32_t entries[256];
+
+	switch (o->kind)
 	{
-		uint32_t digits;
-		ls_str s;
-
-		switch (o->kind)
-		{
-			case LS_TEMPLATE_INTEGERS:
-			case LS_TEMPLATE_PACKED:
-				digits = ls_template_digits((uint64_t) o->u.column->integers[row]);
-				n += digits > o->parameter ? digits : o->parameter;
-				break;
-			case LS_TEMPLATE_CODES:
-				s = o->u.column->list[o->u.column->codes[row]];
-				n += (uint32_t) ls_utf8_length(s.data, s.len);
-				break;
-			case LS_TEMPLATE_TEXTS:
-				s = o->u.column->entries[row];
-				n += (uint32_t) ls_utf8_length(s.data, s.len);
-				break;
-			default:
-				break;
-		}
+		case LS_TEMPLATE_LITERAL:
+			return characters(ls_str_make(o->u.literal, o->parameter));
+		case LS_TEMPLATE_INTEGERS:
+		case LS_TEMPLATE_PACKED:
+			/* No number has more digits than the op says. */
+			for (uint32_t i = 0; o->parameter == 0 && i < t->rows; i++)
+				lengths[i] += ls_template_digits((uint64_t) o->u.column->integers[i]);
+			return o->parameter;
+		case LS_TEMPLATE_CODES:
+			for (uint32_t i = 0; i < o->u.column->n_list; i++)
+				entries[i] = characters(o->u.column->list[i]);
+			for (uint32_t i = 0; i < t->rows; i++)
+				lengths[i] += entries[o->u.column->codes[i]];
+			return 0;
+		case LS_TEMPLATE_TEXTS:
+			for (uint32_t i = 0; i < t->rows; i++)
+				lengths[i] += characters(o->u.column->entries[i]);
+			return 0;
+		default:
+			return o->parameter; /* digits */
 	}
-	return n;
 }
 
 /* Characters are counted by their first bytes, so what a border of ops cuts counts once. */
 void
 ls_part_templates_lengths(const ls_text_templates *from, uint32_t n, uint32_t *lengths)
 {
+	uint32_t by_template[LS_PART_BLOCK_ROWS] = {0};
+	uint32_t first = 0;
+
 	for (uint32_t i = 0; i < from->n; i++)
 	{
 		template *t = &from->templates[i];
 
-		t->length = t->n_digits + t->n_nibbles;
+		t->length = 0;
+		t->first = first;
 		for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
-		{
-			if (o->kind == LS_TEMPLATE_LITERAL)
-				t->length += (uint32_t) ls_utf8_length(o->u.literal, o->parameter);
-		}
+			t->length += add_lengths(t, o, by_template + first);
+		first += t->rows;
 	}
 	for (uint32_t v = 0; v < n; v++)
 	{
 		const template *t = &from->templates[from->numbers[v]];
 
-		lengths[v] = t->length + row_length(t, from->places[v]);
+		lengths[v] = t->length + by_template[t->first + from->places[v]];
 	}
 }

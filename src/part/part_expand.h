@@ -41,7 +41,8 @@ typedef struct ls_text_template
 	uint32_t n_digits;
 	uint32_t n_nibbles;
 	uint64_t longest; /* a row, without TEXTS */
-	uint32_t length;  /* characters of what all rows have; see ls_part_templates_lengths */
+	uint32_t length;  /* for ls_part_templates_lengths: characters of what all rows have */
+	uint32_t first;   /* and the place of the first row */
 	uint32_t rows;
 	uint32_t next;       /* row */
 	const uint8_t *bits; /* of digits */

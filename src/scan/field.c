@@ -283,7 +283,9 @@ ls_scan_field_number(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 r
 		if (kind == LS_CELL_INTEGER || kind == LS_CELL_DOUBLE)
 		{
 			*value = (ls_scan_value){.kind = LS_KIND_NUMBER, .text = LS_STR("")};
-			*number = ls_values_get(values, place).number;
+			number->is_int = kind == LS_CELL_INTEGER;
+			number->i = number->is_int ? values->numbers[place].i : 0;
+			number->d = number->is_int ? (double) number->i : values->numbers[place].d;
 			*is_number = true;
 			return true;
 		}

@@ -212,6 +212,47 @@ load(void *context, uint32_t number, const ls_engine_rows *rows, ls_arena *arena
 	return load_rows(p, field, rows, arena, values);
 }
 
+#define LISTED_LENGTHS \
+	4096 /* shorter ones are entries of a dictionary, so that expressions see each one once */
+
+/* The lengths of rows as a dictionary: the first entry is null, longer ones are entries of their own. */
+static bool
+lengths_of(ls_arena *arena, const uint32 *ranks, const uint32_t *lengths, uint32 n,
+		   const ls_engine_rows *rows, ls_values *values)
+{
+	uint16 *index = ls_arena_alloc(arena, rows->width * sizeof(uint16));
+	uint16 *entry_of = ls_new_array(arena, uint16, LISTED_LENGTHS);
+	uint32 entries = 1;
+
+	if (index == NULL || entry_of == NULL || !ls_values_make(arena, rows->n + 1, values))
+		return false;
+	values->kinds[0] = LS_CELL_NULL;
+	for (uint32 k = 0; k < rows->n; k++)
+	{
+		uint32 cell = rows->cells[k];
+		uint32 v = ranks[rows->rows[cell]];
+		uint32 entry = 0;
+
+		if (v < n)
+		{
+			entry = lengths[v] < LISTED_LENGTHS ? entry_of[lengths[v]] : 0;
+			if (entry == 0)
+			{
+				entry = entries++;
+				values->kinds[entry] = LS_CELL_INTEGER;
+				values->numbers[entry].i = lengths[v];
+				values->texts[entry] = ls_str_make(NULL, 0);
+				if (lengths[v] < LISTED_LENGTHS)
+					entry_of[lengths[v]] = (uint16) entry;
+			}
+		}
+		index[cell] = (uint16) entry;
+	}
+	values->width = entries;
+	values->index = index;
+	return true;
+}
+
 /* The lengths of texts that are stored as templates. */
 static bool
 load_lengths(void *context, uint32_t number, const ls_engine_rows *rows, ls_arena *arena,
@@ -235,19 +276,8 @@ load_lengths(void *context, uint32_t number, const ls_engine_rows *rows, ls_aren
 	column->ranks = ls_part_ranks(part, p->block, column->column);
 	if (column->ranks == NULL)
 		ls_scan_fail(p->scan);
-	if (!ls_values_make(arena, rows->width, values))
-		return false;
-	for (uint32 k = 0; k < rows->n; k++)
-	{
-		uint32 cell = rows->cells[k];
-		uint32 v = column->ranks[rows->rows[cell]];
-
-		values->kinds[cell] = v < n ? LS_CELL_INTEGER : LS_CELL_NULL;
-		values->numbers[cell].i = v < n ? lengths[v] : 0;
-		values->texts[cell] = ls_str_make(NULL, 0);
-	}
 	*done = true;
-	return true;
+	return lengths_of(arena, column->ranks, lengths, n, rows, values);
 }
 
 /* ---- programs ---- */

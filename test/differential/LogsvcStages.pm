@@ -77,6 +77,17 @@ sub number_value
 	return [ 'n', $text, $text ];
 }
 
+# A sum is exact; one of more characters than a number can have is a double, at most the largest.
+sub sum_text
+{
+	my ($text) = @_;
+	my $largest = 1.7976931348623157e308;
+	my ($sum) = POSIX::strtod($text);
+
+	return $text if length $text <= 300;
+	return number_text($sum > $largest ? $largest : $sum < -$largest ? -$largest : $sum);
+}
+
 # The number of a value, or of a text that looks like one.
 sub numeric
 {
@@ -424,7 +435,7 @@ sub aggregate
 			my $n = numeric($_);
 			$sum->badd(LogsvcReference::is_integer($n) ? $n : $_->[1]);
 		}
-		return $sum->bstr if $name eq 'sum';
+		return sum_text($sum->bstr) if $name eq 'sum';
 		my ($avg) = POSIX::strtod($sum->bdiv(scalar @numbers, 40)->bstr);
 		return number_text(LogsvcReference::normal($avg));
 	}
