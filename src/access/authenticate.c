@@ -116,6 +116,17 @@ refuse(ls_caught *caught, ls_error_id error, const char *why)
 	return false;
 }
 
+/* What to say of a secret that is not known, more than that; NULL: nothing.  Documents write ing_live_... */
+static const char *
+about_unknown(ls_str secret)
+{
+	return secret.len >= 3 && memcmp(secret.data + secret.len - 3, "...", 3) == 0
+			   ? "this is the placeholder of an example: make a key with logsvc.create_api_key() "
+				 "in SQL, "
+				 "or in the console"
+			   : NULL;
+}
+
 /*
  * The one secret of a request; LS_ALLOWED or why there is none, with *why when there is more to
  * say.  `text`: room for that of Basic, NULL where it is not taken.
@@ -266,7 +277,7 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 			result = use(entry, out);
 			return result == LS_ALLOWED ? true : refuse(error, result, NULL);
 		case LS_CACHE_ABSENT:
-			return refuse(error, absent, NULL);
+			return refuse(error, absent, about_unknown(secret));
 		case LS_CACHE_MISS:
 			break;
 	}
@@ -279,7 +290,7 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 	if (result == LS_ERROR_INVALID_PAT)
 	{
 		ls_cache_store(&cache, hash, NULL, epoch);
-		return refuse(error, absent, NULL);
+		return refuse(error, absent, about_unknown(secret));
 	}
 	if (result == LS_ALLOWED)
 	{

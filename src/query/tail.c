@@ -292,7 +292,7 @@ logsvc_tail(PG_FUNCTION_ARGS)
 		ls_plan_run(&search, ls_search_plan(&search, &start), collect, &c);
 	}
 	if (first)
-		appendStringInfoString(&out, "retry: 2000\n\n");
+		appendStringInfoString(&out, ": waiting for events\nretry: 2000\n\n");
 	write_events(&out, &c, state);
 	note_mark(state, now, newest);
 	if (out.len == 0 && now - state->written >= HEARTBEAT)

@@ -63,6 +63,12 @@ foreach my $secret ('pat_' . 'x' x 40, 'hunter2', 'ing_live_' . 'x' x 40)
 		qr/^401 \| INVALID_(PAT|API_KEY) \| \Qthis credential is not known: this takes $kinds | credential | credential_kind | $kinds\E$/,
 		"an unknown credential: $secret");
 }
+foreach my $placeholder ('ing_live_...', 'pat_...')
+{
+	like(said($t->http(GET => '/api/v1/search?q=x', token => $placeholder)),
+		qr/^401 \| INVALID_(PAT|API_KEY) \| this is the placeholder of an example: make a key with logsvc\.create_api_key\(\) in SQL, or in the console: \Qthis takes $kinds\E/,
+		"what documents write: $placeholder");
+}
 is(said($t->http(GET => '/api/v1/search?q=x')),
 	"401 | UNAUTHORIZED | a credential is required: this takes $kinds | credential | "
 	  . "credential_kind | $kinds", 'none');
