@@ -143,7 +143,9 @@ deps:
 # A fresh machine has no pg_config before deps: make is started again after it.
 quickstart: deps
 	@DATA='$(or $(GIVEN_DATA),.quickstart)' HTTP_PORT='$(HTTP_PORT)' PG_PORT='$(PG_PORT)' docker/check-ports.sh
+	@echo 'Building logsvc; that takes a minute or two'
 	@$(MAKE) -s --no-print-directory all
+	@echo "Installing it into $$($(PG_CONFIG) --pkglibdir) and $$($(PG_CONFIG) --sharedir)"
 	@$(sudo) $(MAKE) -s --no-print-directory install > /dev/null
 	@PG_CONFIG='$(PG_CONFIG)' DATA='$(or $(GIVEN_DATA),.quickstart)' HTTP_PORT='$(HTTP_PORT)' PG_PORT='$(PG_PORT)' \
 		docker/quickstart.sh

@@ -150,8 +150,14 @@ show() {
 	shown=$(printf ' %s' "$@")
 	printf '$%s\n' "$shown"
 	eval "$shown" > "$DATA/answer.json"
-	head -c 3000 "$DATA/answer.json" | fold -s -w 110 | head -n "$lines"
-	echo
+	fold -s -w 110 "$DATA/answer.json" > "$DATA/answer.txt"
+	head -n "$lines" "$DATA/answer.txt"
+	# An answer has no end of line; a piece of one has.
+	if [ "$(grep -c '' "$DATA/answer.txt")" -gt "$lines" ]; then
+		echo "..."
+	else
+		echo
+	fi
 }
 
 send() {
