@@ -236,6 +236,127 @@ check_index(ls_event_builder *builder, ls_str index)
 	return true;
 }
 
+/* The longest text of an attribute that becomes a field. */
+#define FILL_BYTES 256
+
+/* Of an id, which has only visible ASCII. */
+#define FILL_ID_BYTES 128
+
+/* The field that an attribute of this name says, and how well: 0 is best.  -1: none. */
+static int
+field_of(ls_str key, ls_field *field)
+{
+#define NAME(text, its_field, rank)           \
+	if (memcmp(key.data, text, key.len) == 0) \
+	return *field = LS_FIELD_##its_field, (rank)
+
+	switch (key.len)
+	{
+		case 5:
+			NAME("level", LEVEL, 0);
+			break;
+		case 6:
+			NAME("source", SOURCE, 0);
+			NAME("spanId", SPAN_ID, 0);
+			NAME("spanID", SPAN_ID, 3);
+			break;
+		case 7:
+			NAME("service", SERVICE, 0);
+			NAME("traceId", TRACE_ID, 0);
+			NAME("traceID", TRACE_ID, 3);
+			NAME("span_id", SPAN_ID, 1);
+			NAME("span.id", SPAN_ID, 2);
+			break;
+		case 8:
+			NAME("severity", LEVEL, 1);
+			NAME("trace_id", TRACE_ID, 1);
+			NAME("trace.id", TRACE_ID, 2);
+			break;
+		case 9:
+			NAME("host.name", SOURCE, 1);
+			NAME("levelname", LEVEL, 3);
+			NAME("log.level", LEVEL, 4);
+			break;
+		case 12:
+			NAME("service.name", SERVICE, 1);
+			NAME("service_name", SERVICE, 2);
+			break;
+		case 13:
+			NAME("severity_text", LEVEL, 2);
+			break;
+		case 18:
+			NAME("resource.host.name", SOURCE, 2);
+			break;
+		default:
+			break;
+	}
+	return -1;
+#undef NAME
+}
+
+/* The text that the field gets from such an attribute; empty: it does not fit. */
+static ls_str
+fitting(ls_field field, const ls_attribute *attribute)
+{
+	ls_str text = attribute->text;
+	ls_str level;
+
+	if (attribute->kind != LS_KIND_STRING)
+		return LS_STR("");
+	if (field == LS_FIELD_LEVEL)
+		return ls_level_of_name(text, &level) ? level : LS_STR("");
+	if (field == LS_FIELD_SERVICE || field == LS_FIELD_SOURCE)
+		return text.len <= FILL_BYTES ? text : LS_STR("");
+	if (text.len > FILL_ID_BYTES)
+		return LS_STR("");
+	for (size_t i = 0; i < text.len; i++)
+	{
+		if (text.data[i] <= ' ' || text.data[i] > '~')
+			return LS_STR("");
+	}
+	return text;
+}
+
+/*
+ * Fields that nothing has set, from the attributes that say the same (decision 102).  The
+ * attributes stay: whoever searches for them goes on finding them.
+ */
+static void
+fill_fields(ls_event_builder *builder)
+{
+	static const uint32_t fillable = 1u << LS_FIELD_LEVEL | 1u << LS_FIELD_SOURCE |
+									 1u << LS_FIELD_SERVICE | 1u << LS_FIELD_TRACE_ID |
+									 1u << LS_FIELD_SPAN_ID;
+	const ls_event *event = &builder->event;
+	ls_str found[LS_NAMED_FIELDS];
+	int ranks[LS_NAMED_FIELDS];
+	uint32_t filled = 0;
+
+	if ((event->has & fillable) == fillable)
+		return;
+	for (size_t i = 0; i < event->n_attributes; i++)
+	{
+		ls_field field = LS_FIELD_EVENT;
+		int rank = field_of(event->attributes[i].key, &field);
+		uint32_t bit = 1u << field;
+		ls_str text;
+
+		if (rank < 0 || (event->has & bit) != 0 || ((filled & bit) != 0 && ranks[field] < rank))
+			continue;
+		text = fitting(field, &event->attributes[i]);
+		if (text.len == 0)
+			continue;
+		found[field] = text;
+		ranks[field] = rank;
+		filled |= bit;
+	}
+	for (int field = 0; filled >> field != 0; field++)
+	{
+		if ((filled >> field & 1) != 0)
+			ls_event_builder_field(builder, (ls_field) field, found[field]);
+	}
+}
+
 /* The rules that need the whole event.  False when failure is no longer OK. */
 static bool
 check_event(ls_event_builder *builder, size_t bytes)
@@ -259,6 +380,7 @@ check_event(ls_event_builder *builder, size_t bytes)
 	if (builder->parses && known && builder->error.code == NULL && !builder->whole &&
 		(event->has & 1u << LS_FIELD_EVENT) != 0 && !ls_event_builder_parse(builder))
 		return false;
+	fill_fields(builder);
 	if ((event->has & 1u << LS_FIELD_EVENT) == 0)
 		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "event",
 								"required: expected a non-empty string");

@@ -1,6 +1,6 @@
 -- Searching: warnings, and queries that are checked without being run.
 \set QUIET on
-SELECT plan(41);
+SELECT plan(44);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -98,17 +98,28 @@ SELECT throws_ok($$ SELECT logsvc.validate_query('') $$, 'LS802', NULL, 'nobody 
 
 SELECT isnt(logsvc.create_organization('Senders', 'pro'), NULL, 'another organization');
 DO $$ BEGIN PERFORM logsvc.act_as('senders'); END $$;
-SELECT logsvc.ingest('[{"event":"one","attributes":{"service":"web","host.name":"h1","traceId":"12"}}]') \g /dev/null
+SELECT logsvc.ingest('[{"event":"one","attributes":{"service":7,"host":"h1","traceId":"a 12"}}]') \g /dev/null
 SELECT is(pg_temp.warnings('| stats count by service, source, trace_id, span_id, level'),
 	'UNKNOWN_FIELD 17 no event has the field service: did you mean attributes.service?; '
-	|| 'UNKNOWN_FIELD 26 no event has the field source: did you mean host.name?; '
+	|| 'UNKNOWN_FIELD 26 no event has the field source: did you mean host?; '
 	|| 'UNKNOWN_FIELD 34 no event has the field trace_id: did you mean traceId?',
 	'the attributes that have them');
 SELECT is(pg_temp.searched('| stats count by service'), 'UNKNOWN_FIELD', 'a table says it');
 SELECT is(pg_temp.searched('service=web'), 'UNKNOWN_FIELD', 'and a search that finds nothing');
-SELECT is(logsvc.search('attributes.service=web host.name=h1 | stats count') #>> '{data,rows}', '[[1]]',
+SELECT is(logsvc.search('attributes.service=7 host=h1 | stats count') #>> '{data,rows}', '[[1]]',
 	'these names are right');
 SELECT logsvc.ingest('[{"event":"two","service":"api"}]') \g /dev/null
 SELECT is(pg_temp.searched('| stats count by service'), NULL, 'none where an event has the field');
 SELECT is(pg_temp.searched('service=web'), NULL, '... whatever its value');
+
+-- ---- those that fit fill the fields ----
+
+SELECT logsvc.ingest('[{"event":"three","attributes":{"service.name":"web","host.name":"h2","trace_id":"ab12",'
+	'"span.id":"cd","severity":"Warning"}}]') \g /dev/null
+SELECT is(logsvc.search('three | stats count by service, source, trace_id, span_id, level') #>> '{data,rows}',
+	'[["web", "h2", "ab12", "cd", "warn", 1]]', 'groups by fields');
+SELECT is(logsvc.search('service=web source=h2 level=warn trace_id=ab12 | stats count') #>> '{data,rows}', '[[1]]',
+	'searches of fields');
+SELECT is(logsvc.search('host.name=h2 attributes.severity=Warning | stats count') #>> '{data,rows}', '[[1]]',
+	'searches of the attributes');
 SELECT * FROM finish();

@@ -196,6 +196,34 @@ test_event(void)
 	check("{\"event\":\"a\",\"attributes\":{\"level\":\"x\",\"i\":9223372036854775808}}",
 		  "event=a .level=s:x .i=n:9223372036854775808");
 
+	/* fields that nothing says but attributes; these stay */
+	check(
+		"{\"event\":\"a\",\"attributes\":{\"service\":\"s\",\"level\":\"WARNING\",\"source\":\"o\","
+		"\"traceId\":\"t1\",\"spanId\":\"p1\"}}",
+		"event=a level=warn source=o service=s traceId=t1 spanId=p1 .service=s:s "
+		".level=s:WARNING .source=s:o .traceId=s:t1 .spanId=s:p1");
+	check(
+		"{\"event\":\"a\",\"attributes\":{\"service_name\":\"3\",\"span_id\":\"p\",\"trace.id\":"
+		"\"u\","
+		"\"severity_text\":\"fatal\",\"service.name\":\"2\",\"trace_id\":\"t\",\"host.name\":\"h\","
+		"\"severity\":\"err\"}}",
+		"event=a level=error source=h service=2 traceId=t spanId=p .service_name=s:3 .span_id=s:p "
+		".trace.id=s:u .severity_text=s:fatal .service.name=s:2 .trace_id=s:t .host.name=s:h "
+		".severity=s:err");
+	check("{\"event\":\"a\",\"service\":\"own\",\"level\":\"odd\",\"source\":\"o\",\"trace_id\":"
+		  "\"t\","
+		  "\"attributes\":{\"service\":\"s\",\"level\":\"error\",\"host.name\":\"h\",\"traceId\":"
+		  "\"x\"}}",
+		  "event=a level=odd source=o service=own traceId=t .service=s:s .level=s:error "
+		  ".host.name=s:h .traceId=s:x");
+	check("{\"event\":\"a\",\"attributes\":{\"service\":7,\"level\":\"odd\",\"severity\":17,"
+		  "\"source\":null,"
+		  "\"traceId\":\"no id\",\"spanId\":\"\",\"Service\":\"x\",\"service.names\":\"x\"}}",
+		  "event=a .service=i:7 .level=s:odd .severity=i:17 .source=0: .traceId=s:no id .spanId=s: "
+		  ".Service=s:x .service.names=s:x");
+	check("{\"event\":\"a\",\"attributes\":{\"service\":true,\"service_name\":\"s\"}}",
+		  "event=a service=s .service=b:1 .service_name=s:s");
+
 	/* what is refused */
 	check_rejected("{}", 400, "VALIDATION_ERROR", "event");
 	check_rejected("\"\"", 400, "VALIDATION_ERROR", "event");

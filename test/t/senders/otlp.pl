@@ -130,6 +130,7 @@ foreach my $type ('application/json', 'application/json; charset=utf-8')
 $found = events('order=4712');
 is_deeply([ map { $_->{attributes}{'resource.host.name'} } @$found ], [ 'h1', 'h1' ],
 	'both are found');
+is_deeply([ map { $_->{source} } @$found ], [ 'h1', 'h1' ], 'the host is the source');
 is(post('')->{status}, 200, 'an empty message');
 is(post('{}', type => 'application/json')->{content}, '{}', 'an empty object');
 is(post(request_of())->{status}, 200, 'a request without records');
