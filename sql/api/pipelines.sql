@@ -109,19 +109,15 @@ COMMENT ON FUNCTION logsvc_internal.pipeline_content(jsonb, uuid) IS
 
 -- Whether two filters have events in common cannot be computed.  They have none if both say the service,
 -- the source or the level in plain words, and another one.
-CREATE OR REPLACE FUNCTION logsvc_internal.filters_overlap(a text, b text) RETURNS boolean
+CREATE OR REPLACE FUNCTION logsvc_internal.plain_terms(filter text) RETURNS text[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT NOT EXISTS (
-		SELECT FROM regexp_split_to_table(btrim(a), '\s+') AS x (term)
-		JOIN regexp_split_to_table(btrim(b), '\s+') AS y (term)
-			ON split_part(x.term, '=', 1) = split_part(y.term, '=', 1)
-				AND lower(split_part(x.term, '=', 2)) <> lower(split_part(y.term, '=', 2))
-		WHERE a || ' ' || b !~* '[^a-z0-9_.=\s-]|\m(or|not|in)\M'
-			AND x.term ~ '^(service|source)=[A-Za-z0-9_.-]+$|^level=(debug|info|warn|error|fatal)$'
-			AND y.term ~ '^(service|source)=[A-Za-z0-9_.-]+$|^level=(debug|info|warn|error|fatal)$')
+	SELECT CASE WHEN filter !~* '[^a-z0-9_.=\s-]|\m(or|not|in)\M' THEN ARRAY[
+		lower(substring(filter FROM '(?:^|\s)service=([A-Za-z0-9_.-]+)(?:\s|$)')),
+		lower(substring(filter FROM '(?:^|\s)source=([A-Za-z0-9_.-]+)(?:\s|$)')),
+		substring(filter FROM '(?:^|\s)level=(debug|info|warn|error|fatal)(?:\s|$)')] END
 $$;
-COMMENT ON FUNCTION logsvc_internal.filters_overlap(text, text) IS
-'May two filters of pipelines match the same event?';
+COMMENT ON FUNCTION logsvc_internal.plain_terms(text) IS
+'The service, source and level that a filter of a pipeline asks for; NULL: it has more than plain words';
 
 -- How often a mask is there twice, or where it stands among the others, does not matter here.
 CREATE OR REPLACE FUNCTION logsvc_internal.masks_of(content jsonb) RETURNS jsonb
@@ -131,35 +127,43 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION logsvc_internal.masks_of(jsonb) IS 'The masks of a pipeline: what each finds, and where';
 
+-- A list looks at each pair: what is known of one pipeline is computed once.
 CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_warnings(
-	organization uuid, pipeline uuid, content jsonb)
+	organization uuid, pipelines uuid[], contents jsonb[])
 RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT coalesce(jsonb_agg(jsonb_build_object('code', 'MASKS_SHADOWED',
-			'pipelineId', logsvc_internal.public_id('pipe_', o.id),
-			'message', CASE WHEN o.later
+	WITH shown AS MATERIALIZED (
+		SELECT m.id, coalesce((m.content ->> 'order')::int, 1000001) AS place, (m.content -> 'continue')::boolean AS continues,
+			logsvc_internal.masks_of(m.content) AS masks, logsvc_internal.plain_terms(m.content ->> 'match') AS terms
+		FROM unnest(pipelines, contents) AS m (id, content) WHERE (m.content -> 'enabled')::boolean
+	), known AS MATERIALIZED (
+		SELECT r.id, r.name, (r.content -> 'order')::int AS place, (r.content -> 'continue')::boolean AS continues,
+			logsvc_internal.masks_of(r.content) AS masks, logsvc_internal.plain_terms(r.content ->> 'match') AS terms
+		FROM logsvc_internal.resource r
+		WHERE r.organization_id = organization AND r.kind = 'pipeline' AND (r.content -> 'enabled')::boolean
+	)
+	SELECT coalesce(jsonb_object_agg(w.id, w.warnings), '{}')
+	FROM (SELECT p.shown, jsonb_agg(jsonb_build_object('code', 'MASKS_SHADOWED',
+			'pipelineId', logsvc_internal.public_id('pipe_', p.id),
+			'message', CASE WHEN p.later
 				THEN format('events that match this pipeline do not reach the masks of pipeline "%s", which comes later: '
-					'set continue to true, or put it after that one', o.name)
+					'set continue to true, or put it after that one', p.name)
 				ELSE format('its masks do not run for events that match pipeline "%s", which comes before it: '
-					'set continue of that one to true, or put it after this one', o.name) END)
-			ORDER BY o.place, o.id), '[]')
-	FROM (SELECT r.id, r.name, (r.content -> 'order')::int AS place, s.later
-		FROM (SELECT logsvc_internal.masks_of(pipeline_warnings.content) AS masks OFFSET 0) AS mine,
-			logsvc_internal.resource r, LATERAL (
-			SELECT ((r.content -> 'order')::int, r.id) > (coalesce((pipeline_warnings.content ->> 'order')::int, 1000001), pipeline) AS later) AS s
-		WHERE r.organization_id = organization AND r.kind = 'pipeline' AND r.id <> pipeline
-			AND (r.content -> 'enabled')::boolean AND (pipeline_warnings.content -> 'enabled')::boolean
-			-- A list asks this for each pair: what is cheap comes first.
-			AND CASE WHEN CASE WHEN s.later THEN NOT (pipeline_warnings.content -> 'continue')::boolean
-					AND r.content @> '{"processors": [{"type": "mask"}]}'
-					AND NOT mine.masks @> logsvc_internal.masks_of(r.content)
-				ELSE NOT (r.content -> 'continue')::boolean AND mine.masks <> '[]'
-					AND NOT logsvc_internal.masks_of(r.content) @> mine.masks END
-				THEN logsvc_internal.filters_overlap(pipeline_warnings.content ->> 'match', r.content ->> 'match') END
-		ORDER BY place, r.id LIMIT 20) AS o
+					'set continue of that one to true, or put it after this one', p.name) END)
+			ORDER BY p.place, p.id)
+		FROM (SELECT m.id AS shown, o.id, o.name, o.place, s.later,
+				row_number() OVER (PARTITION BY m.id ORDER BY o.place, o.id) AS nth
+			FROM shown m, known o, LATERAL (SELECT (o.place, o.id) > (m.place, m.id) AS later) AS s
+			WHERE o.id <> m.id
+				AND CASE WHEN s.later THEN NOT m.continues AND o.masks <> '[]' AND NOT m.masks @> o.masks
+					ELSE NOT o.continues AND m.masks <> '[]' AND NOT o.masks @> m.masks END
+				AND (m.terms[1] <> o.terms[1] OR m.terms[2] <> o.terms[2] OR m.terms[3] <> o.terms[3]) IS NOT TRUE) AS p
+		WHERE p.nth <= 20
+		GROUP BY p.shown) AS w (id, warnings)
 $$;
-COMMENT ON FUNCTION logsvc_internal.pipeline_warnings(uuid, uuid, jsonb) IS
-'Which masks a pipeline switches off for its events, and which pipelines switch off its own: the first 20';
+COMMENT ON FUNCTION logsvc_internal.pipeline_warnings(uuid, uuid[], jsonb[]) IS
+'Which masks pipelines switch off for their events, and which pipelines switch off theirs: the first 20 of each by its '
+'id; one without warnings is left out';
 
 -- Acceptors compile all of them together, in 32 MB, and take no event without.
 CREATE OR REPLACE FUNCTION logsvc_internal.check_pipelines_together() RETURNS void
@@ -195,14 +199,21 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION logsvc_internal.pipeline_uses(jsonb) IS 'A pipeline names no other resource';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_json(r logsvc_internal.resource)
+CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_json(r logsvc_internal.resource, warnings jsonb)
 RETURNS jsonb
 LANGUAGE sql VOLATILE PARALLEL RESTRICTED
 RETURN logsvc_internal.resource_json(r) || jsonb_build_object('stats',
 	logsvc_internal.pipeline_counts(r.organization_id, logsvc_internal.public_id('pipe_', r.id)),
-	'warnings', logsvc_internal.pipeline_warnings(r.organization_id, r.id, r.content));
+	'warnings', coalesce(warnings -> r.id::text, '[]'));
+COMMENT ON FUNCTION logsvc_internal.pipeline_json(logsvc_internal.resource, jsonb) IS
+'A pipeline as the API shows it; stats: since the server started; warnings: of some pipelines, by their ids';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_json(r logsvc_internal.resource)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+RETURN logsvc_internal.pipeline_json(r, logsvc_internal.pipeline_warnings(r.organization_id, ARRAY[r.id], ARRAY[r.content]));
 COMMENT ON FUNCTION logsvc_internal.pipeline_json(logsvc_internal.resource) IS
-'A pipeline as the API shows it; stats: since the server started; warnings: masks that do not run';
+'A pipeline as the API shows it, with its warnings';
 
 CREATE OR REPLACE FUNCTION logsvc.create_pipeline(body jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -263,16 +274,21 @@ DECLARE
 	scope text := logsvc_internal.list_scope('pipelines', target);
 	size int := logsvc_internal.page_limit("limit");
 	after jsonb := logsvc_internal.open_position(scope, cursor)::jsonb;
+	shown logsvc_internal.resource[];
+	warnings jsonb;
 BEGIN
+	SELECT array_agg(r.one ORDER BY r.place, (r.one).id),
+		logsvc_internal.pipeline_warnings(target, array_agg((r.one).id), array_agg((r.one).content))
+	INTO shown, warnings
+	FROM (SELECT one, (one.content -> 'order')::int AS place FROM logsvc_internal.resource one
+		WHERE one.organization_id = target AND one.kind = 'pipeline'
+			AND (after IS NULL OR ((one.content -> 'order')::int, one.id)
+				> ((after -> 0)::int, (after ->> 1)::uuid))
+		ORDER BY place, one.id LIMIT size + 1) AS r;
 	RETURN (SELECT logsvc_internal.page(
-			array_agg(logsvc_internal.show_resource(r.one) ORDER BY r.place, (r.one).id),
-			array_agg(jsonb_build_array(r.place, (r.one).id)::text ORDER BY r.place, (r.one).id),
-			size, scope)
-		FROM (SELECT one, (one.content -> 'order')::int AS place FROM logsvc_internal.resource one
-			WHERE one.organization_id = target AND one.kind = 'pipeline'
-				AND (after IS NULL OR ((one.content -> 'order')::int, one.id)
-					> ((after -> 0)::int, (after ->> 1)::uuid))
-			ORDER BY place, one.id LIMIT size + 1) AS r);
+			array_agg(logsvc_internal.pipeline_json(r.one, warnings) ORDER BY r.n),
+			array_agg(jsonb_build_array((r.one).content -> 'order', (r.one).id)::text ORDER BY r.n), size, scope)
+		FROM (SELECT shown[n] AS one, n FROM generate_subscripts(shown, 1) AS n) AS r);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.page_of_pipelines(int, text) IS
@@ -389,7 +405,9 @@ BEGIN
 	END;
 	RETURN result || jsonb_build_object('warnings',
 		CASE WHEN document ->> 'pipeline' IS NULL THEN '[]'
-			ELSE logsvc_internal.pipeline_warnings(target, '00000000-0000-0000-0000-000000000000', document -> 'pipeline') END);
+			ELSE coalesce(logsvc_internal.pipeline_warnings(target,
+				'{00000000-0000-0000-0000-000000000000}', ARRAY[document -> 'pipeline'])
+				-> '00000000-0000-0000-0000-000000000000', '[]') END);
 END
 $$;
 COMMENT ON FUNCTION logsvc.test_pipeline(jsonb, int) IS
