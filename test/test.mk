@@ -134,7 +134,7 @@ mutation: test-debug-install build/unit/openapi build/unit/gateway_host_checked 
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl
 
 .PHONY: differential
-## make differential        random queries against a reference; SEED= QUERIES= EVENTS= FIRST= WORKERS= BLOCK_ROWS= LEVELS=
+## make differential        random queries against a reference; SEED= QUERIES= EVENTS= FIRST= WORKERS= SPILL= BLOCK_ROWS= LEVELS=
 differential: test-debug-install
 	$(staged) test/differential/differential.pl
 

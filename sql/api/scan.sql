@@ -40,7 +40,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.group_finish(state internal) RETURNS 
 LANGUAGE c STABLE PARALLEL SAFE COST 10000
 AS 'MODULE_PATHNAME', 'logsvc_group_finish';
 COMMENT ON FUNCTION logsvc_internal.group_finish(internal) IS
-  'End of the aggregate group_parts: the groups as bytes';
+  'End of the aggregate group_parts: the groups as bytes, or where this process has them in files';
 
 CREATE OR REPLACE AGGREGATE logsvc_internal.group_parts(
   part_id bigint, header bytea, body bytea, index_name text, filter bytea,
@@ -59,7 +59,7 @@ COMMENT ON AGGREGATE logsvc_internal.group_parts(bigint, bytea, bytea, text, byt
 
 CREATE OR REPLACE FUNCTION logsvc_internal.group_rows(groups bytea)
 RETURNS TABLE (bucket integer, place integer, keys text[], count bigint, "values" text[])
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 1000 ROWS 100
 AS 'MODULE_PATHNAME', 'logsvc_group_rows';
 COMMENT ON FUNCTION logsvc_internal.group_rows(bytea) IS
   'The groups that group_parts made: bucket of time from 1 (0: none were asked for), place among '

@@ -465,6 +465,12 @@ extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row,
  */
 extern void ls_plan_options(bool hash);
 
+/*
+ * In PG_CATCH: raises the error again, or QUERY_MEMORY_LIMIT with the name of the setting if temporary
+ * files had their limit.  `context`: the memory of the caller.
+ */
+LS_NORETURN extern void ls_plan_rethrow(MemoryContext context);
+
 /* Sets one server option until the caller ends the nest level of options. */
 extern void ls_search_option(const char *name, const char *value);
 

@@ -154,6 +154,27 @@ ls_plan_options(bool hash)
 		ls_search_option("enable_nestloop", "off");
 	/* Show doubles with the digits that they need. */
 	ls_search_option("extra_float_digits", "1");
+	if (ls_search_temp_limit >= 0 &&
+		(temp_file_limit < 0 || temp_file_limit > ls_search_temp_limit))
+		(void) set_config_option("temp_file_limit", psprintf("%d", ls_search_temp_limit), PGC_SUSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
+void
+ls_plan_rethrow(MemoryContext context)
+{
+	if (geterrcode() == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED)
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_MEMORY_LIMIT)),
+				errmsg("the query needs more than %d kB of temporary files, the limit %s",
+					   temp_file_limit,
+					   temp_file_limit == ls_search_temp_limit ? "logsvc.search_temp_limit"
+															   : "temp_file_limit"),
+				errhint("Group by a field with fewer values, or search a shorter time."));
+	}
+	PG_RE_THROW();
 }
 
 static void
@@ -163,6 +184,7 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	ls_scan_session *outer = ls_scan_current;
 	ls_search_notes *outer_notes = ls_search_notes_current;
 	ls_scan_session before = *session;
+	MemoryContext memory = CurrentMemoryContext;
 	int nest;
 	SPIPlanPtr prepared;
 	Portal portal;
@@ -191,12 +213,15 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 		fetch_rows(portal, plan, row, context);
 		SPI_cursor_close(portal);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		ls_scan_current = outer;
 		ls_search_notes_current = outer_notes;
+		ls_plan_rethrow(memory);
 	}
 	PG_END_TRY();
+	ls_scan_current = outer;
+	ls_search_notes_current = outer_notes;
 	ls_metric_add(LS_M_SEARCH_ROWS, session->rows - before.rows);
 	ls_metric_add(LS_M_SEARCH_BYTES, session->bytes - before.bytes);
 	AtEOXact_GUC(true, nest);

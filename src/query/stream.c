@@ -184,6 +184,7 @@ ls_stream_fetch(ls_stream *stream, uint64 most, ls_plan_row row, void *argument)
 {
 	ls_scan_session *outer = ls_scan_current;
 	ls_search_notes *outer_notes = ls_search_notes_current;
+	MemoryContext memory = CurrentMemoryContext;
 	int nest;
 
 	stream->n = 0;
@@ -200,12 +201,15 @@ ls_stream_fetch(ls_stream *stream, uint64 most, ls_plan_row row, void *argument)
 	{
 		ls_executor_run(stream->query, most);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		ls_scan_current = outer;
 		ls_search_notes_current = outer_notes;
+		ls_plan_rethrow(memory);
 	}
 	PG_END_TRY();
+	ls_scan_current = outer;
+	ls_search_notes_current = outer_notes;
 	PopActiveSnapshot();
 	AtEOXact_GUC(true, nest);
 	stream->done = stream->n < most;

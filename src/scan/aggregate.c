@@ -87,6 +87,14 @@ ls_aggregates_make(ls_arena *arena, const ls_group_request *request)
 }
 
 void
+ls_aggregate_continue(ls_aggregate *m, const ls_aggregate *before)
+{
+	m->field = before->field;
+	m->numbers = before->numbers;
+	m->others = before->others;
+}
+
+void
 ls_aggregate_part(ls_aggregate *m, ls_scan *scan)
 {
 	ls_scan_field_parse(scan->arena, m->name, &m->field);

@@ -151,6 +151,13 @@ extern void ls_aggregate_add_extreme(ls_aggregate *m, ls_extreme *x, const ls_sc
 									 const ls_num *number);
 extern void ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value);
 
+/*
+ * Writes what a group has of an aggregate that is one value, as bytes; false: it has none.  And adds
+ * such bytes to a group.
+ */
+extern bool ls_aggregate_write(ls_buf *buf, const ls_aggregate *m, uint32 group);
+extern void ls_aggregate_take(ls_aggregate *m, uint32 group, ls_reader *r);
+
 /* ---- aggregate_patterns.c ---- */
 
 /* Reads the options before the name of the field; returns their length, 0: there are none. */

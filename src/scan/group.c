@@ -3,8 +3,8 @@
  * group.c
  *	  group_parts: the events of all parts, grouped by fields and time.
  *
- * It is an aggregate over parts.  Its state has the groups of all parts so far, so
- * only the final groups ever become text.  Values first become small numbers: a
+ * It is an aggregate over parts.  Its state has the groups of all parts so far (those that memory
+ * does not hold in files, group_spill.c), so only the final groups ever become text.  Values first become small numbers: a
  * dictionary entry once per part, any other value by a lookup of its JSON text.
  * Rows are then counted by these numbers.  Data in headers (rows, rows of each
  * level, the index, times) and value counts are used from there, so a part that is
@@ -16,8 +16,8 @@
 #include "src/scan/group_internal.h"
 
 
-/* Cells of a table from tuples of small numbers to groups: 4 MB. */
-#define MAX_CELLS (1024 * 1024)
+/* Cells of a table from tuples of small numbers to groups: 4 MB, or an eighth of the memory. */
+#define MAX_CELLS Min(1024 * 1024, ls_scan_memory_limit() / 32)
 
 #define FEW_GROUPS 1024
 
@@ -159,6 +159,14 @@ ls_groups_count(ls_groups *g, uint32 group, uint64 rows)
 {
 	reserve_counts(g, group);
 	g->counts[group] += rows;
+}
+
+uint32
+ls_groups_number(ls_groups *g, uint32 bucket, uint32 place, const uint32 *codes)
+{
+	uint32 tuple = g->has_kept ? place : tuple_of(g, codes);
+
+	return g->n_starts > 0 ? pair_of(g, bucket, tuple) : tuple;
 }
 
 /* ---- a block ---- */
@@ -454,6 +462,7 @@ add_blocks(ls_groups *g)
 		if (costly)
 			session->sample_rows += ls_part_block_rows(g->scan->part, block);
 		ls_part_release_block(g->scan->part);
+		ls_groups_limit(g, ls_groups_most());
 	}
 }
 
@@ -768,9 +777,10 @@ add_header(ls_groups *g)
 /* ---- a part ---- */
 
 ls_groups *
-ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *request)
+ls_groups_make(MemoryContext context, const ls_group_request *request)
 {
 	ls_groups *g = MemoryContextAllocZero(context, sizeof(*g));
+	ls_arena *arena;
 
 	if (request->n_fields > LS_GROUP_MAX_FIELDS)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
@@ -778,7 +788,8 @@ ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *r
 	if (request->n_aggregates > LS_GROUP_MAX_AGGREGATES)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
 				errmsg("at most %d aggregates are allowed", LS_GROUP_MAX_AGGREGATES));
-	g->arena = arena;
+	g->context = context;
+	g->arena = arena = ls_context_arena(context, ls_scan_memory_limit());
 	g->request = *request;
 	ls_buf_init(&g->buf, arena);
 	g->n_fields = request->n_fields;
@@ -805,6 +816,25 @@ ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *r
 	return g;
 }
 
+void
+ls_groups_renew(ls_groups *g)
+{
+	ls_groups *fresh = ls_groups_make(g->context, &g->request);
+
+	fresh->scan = g->scan;
+	fresh->queue = g->queue;
+	fresh->spill = g->spill;
+	fresh->level = g->level;
+	fresh->spilled_keys = ls_groups_keys(g);
+	for (int i = 0; i < g->n_fields; i++)
+		fresh->fields[i].field = g->fields[i].field;
+	for (int i = 0; i < g->n_aggregates; i++)
+		ls_aggregate_continue(fresh->aggregates[i], g->aggregates[i]);
+	ls_arena_destroy(g->arena);
+	*g = *fresh;
+	pfree(fresh);
+}
+
 uint32
 ls_groups_end(const ls_groups *g)
 {
@@ -814,7 +844,7 @@ ls_groups_end(const ls_groups *g)
 uint64
 ls_groups_keys(const ls_groups *g)
 {
-	uint64 n = g->tuples.n + g->pairs.n;
+	uint64 n = g->spilled_keys + g->tuples.n + g->pairs.n;
 
 	for (int i = 0; i < g->n_fields; i++)
 		n += g->fields[i].values.n;
@@ -856,6 +886,7 @@ ls_groups_add(ls_groups *g, const ls_scan_part *part)
 		ls_aggregate_part(g->aggregates[i], &scan);
 	if (!scan.nothing && !add_header(g))
 		add_blocks(g);
+	ls_groups_limit(g, ls_groups_most());
 	g->scan = NULL;
 	/* The kept keys were found by a first pass over the same rows. */
 	if (session != NULL && g->has_kept)

@@ -3,7 +3,8 @@
  * group_internal.h
  *	  What the files of the aggregate group_parts share: group_keys.c (tables of keys),
  *	  aggregate.c (values), group.c (parts), group_merge.c (what parallel workers send),
- *	  group_workers.c (the workers), group_function.c (the SQL functions).
+ *	  group_workers.c (the workers), group_spill.c (temporary files), group_function.c (the
+ *	  SQL functions).
  *	  overview_parts.c and facet.c use its tables and buckets.
  *
  *-------------------------------------------------------------------------
@@ -149,6 +150,9 @@ typedef struct ls_aggregate ls_aggregate;
  */
 extern ls_aggregate **ls_aggregates_make(ls_arena *arena, const ls_group_request *request);
 
+/* In the place of another one, in the same part: counts values that are not numbers further. */
+extern void ls_aggregate_continue(ls_aggregate *aggregate, const ls_aggregate *before);
+
 /* Starts with the next part: looks up the field in it. */
 extern void ls_aggregate_part(ls_aggregate *aggregate, ls_scan *scan);
 
@@ -200,10 +204,12 @@ typedef struct ls_wanted
 } ls_wanted;
 
 typedef struct ls_group_queue ls_group_queue;
+typedef struct ls_group_spill ls_group_spill;
 
 typedef struct ls_groups
 {
-	ls_arena *arena;
+	MemoryContext context;
+	ls_arena *arena; /* of all that follows but the request */
 	ls_group_request request;
 	ls_scan *scan; /* the part being added */
 	int n_fields;
@@ -238,6 +244,10 @@ typedef struct ls_groups
 	ls_aggregate **aggregates;
 	ls_group_rows rows;
 	ls_group_queue *queue; /* parts that wait; NULL: none */
+
+	ls_group_spill *spill; /* groups in temporary files; NULL: none */
+	int level;             /* how many times these groups were divided */
+	uint64 spilled_keys;   /* that ls_groups_keys() had before */
 } ls_groups;
 
 /* ---- group_codes.c: keys as small numbers ---- */
@@ -266,11 +276,19 @@ extern void ls_wanted_drop_rows(ls_groups *g);
 /* The wanted groups, in no particular order, and the rows of all that count; NULL: all are wanted. */
 extern uint32 *ls_wanted_groups(ls_groups *g, uint32 *n, uint64 *total);
 
+/* The rows of all groups that count; 0: all groups are wanted. */
+extern uint64 ls_wanted_total(const ls_groups *g);
+
 /* ---- group.c ---- */
 
 /* Makes groups, without rows; the data of the request must live as long as `context`. */
-extern ls_groups *ls_groups_make(MemoryContext context, ls_arena *arena,
-								 const ls_group_request *request);
+extern ls_groups *ls_groups_make(MemoryContext context, const ls_group_request *request);
+
+/* Forgets all groups, and gives their memory back; the part being added goes on. */
+extern void ls_groups_renew(ls_groups *g);
+
+/* The number of a group, of the codes of its keys, or of its place if only some are kept. */
+extern uint32 ls_groups_number(ls_groups *g, uint32 bucket, uint32 place, const uint32 *codes);
 
 /* Adds the rows of a part. */
 extern void ls_groups_add(ls_groups *g, const ls_scan_part *part);
@@ -298,6 +316,35 @@ extern void ls_groups_take(ls_groups *g, const ls_scan_part *part);
 
 /* Adds the queued parts; starts parallel workers if that takes long. */
 extern void ls_groups_drain(ls_groups *g);
+
+/* ---- group_spill.c: groups that memory does not hold, in temporary files ---- */
+
+/* Moves the groups to temporary files if they take more than `most` bytes and can be divided. */
+extern void ls_groups_limit(ls_groups *g, size_t most);
+
+/* The bytes of groups that stay in memory. */
+extern size_t ls_groups_most(void);
+
+/* Moves the last groups to the files; call it after the last row if there are files. */
+extern void ls_groups_spill_rest(ls_groups *g);
+
+/*
+ * Calls `take` with some of the groups in memory, as often as it takes; all groups are in the files.
+ * May be called again.
+ */
+typedef void (*ls_groups_take_some)(ls_groups *some, uint64 total, void *context);
+extern void ls_groups_unspill(ls_groups *g, ls_groups_take_some take, void *context);
+
+/* Calls `take` with the bytes of each file, in pieces; and the rows of all groups in them that count. */
+typedef void (*ls_spill_take)(void *context, int partition, ls_str bytes);
+extern uint64 ls_groups_spilled(ls_groups *g, ls_spill_take take, void *context);
+
+/* Adds such bytes and rows of other groups of the same request. */
+extern void ls_groups_spill_bytes(ls_groups *g, uint32 partition, ls_str bytes);
+extern void ls_groups_spill_total(ls_groups *g, uint64 total);
+
+/* Closes the files. */
+extern void ls_groups_spill_end(ls_groups *g);
 
 /* ---- group_merge.c: groups from one process to another ---- */
 

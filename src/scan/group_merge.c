@@ -24,7 +24,8 @@ typedef enum section
 	SECTION_PAIRS,
 	SECTION_COUNTS,
 	SECTION_MEASURE,
-	SECTION_END /* numbers of the session and of values */
+	SECTION_SPILLED, /* bytes of groups in temporary files, by partition */
+	SECTION_END      /* numbers of the session and of values */
 } section;
 
 #define HEAD 5 /* section, number of the field or aggregate */
@@ -258,9 +259,8 @@ write_edge(ls_buf *buf, const ls_edge *e)
 	return true;
 }
 
-/* Writes the values of a group; false: it has none. */
-static bool
-write_value(ls_buf *buf, const ls_aggregate *m, uint32 group)
+bool
+ls_aggregate_write(ls_buf *buf, const ls_aggregate *m, uint32 group)
 {
 	switch (m->kind)
 	{
@@ -296,7 +296,7 @@ send_aggregate(outgoing *o, int number, ls_aggregate *m, uint32 n_groups)
 			size_t before = o->buf.len;
 
 			ls_buf_u32(&o->buf, group);
-			if (write_value(&o->buf, m, group))
+			if (ls_aggregate_write(&o->buf, m, group))
 				end_item(o);
 			else
 				o->buf.len = before;
@@ -305,11 +305,23 @@ send_aggregate(outgoing *o, int number, ls_aggregate *m, uint32 n_groups)
 	end_section(o);
 }
 
+/* Sends a piece of a file as it is. */
+static void
+send_spilled(void *context, int partition, ls_str bytes)
+{
+	outgoing *o = context;
+
+	begin_section(o, SECTION_SPILLED, partition);
+	ls_buf_str(&o->buf, bytes);
+	end_section(o);
+}
+
 void
 ls_groups_send(ls_groups *g, const ls_scan_session *session, ls_group_send send, void *context)
 {
 	outgoing o = {.send = send, .context = context};
 	uint32 n_groups = ls_groups_end(g);
+	uint64 spilled;
 
 	ls_buf_init(&o.buf, g->arena);
 	for (int i = 0; i < g->n_fields && !g->has_kept; i++)
@@ -326,7 +338,9 @@ ls_groups_send(ls_groups *g, const ls_scan_session *session, ls_group_send send,
 	end_section(&o);
 	for (int i = 0; i < g->n_aggregates; i++)
 		send_aggregate(&o, i, g->aggregates[i], n_groups);
+	spilled = ls_groups_spilled(g, send_spilled, &o);
 	begin_section(&o, SECTION_END, 0);
+	ls_buf_u64(&o.buf, spilled);
 	ls_buf_u64(&o.buf, session->parts);
 	ls_buf_u64(&o.buf, session->rows);
 	ls_buf_u64(&o.buf, session->matched);
@@ -543,8 +557,8 @@ take_pattern(ls_aggregate *m, uint32 group, ls_reader *r)
 	ls_patterns_add_text(m, &text);
 }
 
-static void
-take_value(ls_aggregate *m, uint32 group, ls_reader *r)
+void
+ls_aggregate_take(ls_aggregate *m, uint32 group, ls_reader *r)
 {
 	uint64 bits;
 	double value;
@@ -592,7 +606,7 @@ take_aggregate(ls_group_merge *merge, ls_aggregate *m, ls_reader *r)
 			confused();
 		if (m->kind != MEASURE_DC)
 		{
-			take_value(m, group, r);
+			ls_aggregate_take(m, group, r);
 			continue;
 		}
 		m->pending[n] = (ls_hashed){.a = ls_read_u64(r), .b = 0, .group = group};
@@ -610,8 +624,10 @@ take_aggregate(ls_group_merge *merge, ls_aggregate *m, ls_reader *r)
 static void
 take_end(ls_groups *g, ls_reader *r)
 {
-	ls_scan_session session = {.parts = ls_read_u64(r)};
+	ls_scan_session session = {0};
 
+	ls_groups_spill_total(g, ls_read_u64(r));
+	session.parts = ls_read_u64(r);
 	session.rows = ls_read_u64(r);
 	session.matched = ls_read_u64(r);
 	session.bytes = ls_read_u64(r);
@@ -667,6 +683,9 @@ ls_group_merge_take(ls_group_merge *merge, ls_str message)
 			}
 			case SECTION_MEASURE:
 				take_aggregate(merge, g->aggregates[number], &r);
+				break;
+			case SECTION_SPILLED:
+				ls_groups_spill_bytes(g, number, ls_read_bytes(&r, (size_t) (r.end - r.pos)));
 				break;
 			case SECTION_END:
 				take_end(g, &r);

@@ -303,6 +303,16 @@ sift_down(const ls_groups *g, uint32 *heap, uint32 n, uint32 i, uint32 group)
 	heap[i] = group;
 }
 
+uint64
+ls_wanted_total(const ls_groups *g)
+{
+	uint64 total = 0;
+
+	for (uint32 group = 1; g->wanted.kind != WANTED_ALL && group < ls_groups_end(g); group++)
+		total += counts(g, group) ? g->counts[group] : 0;
+	return total;
+}
+
 uint32 *
 ls_wanted_groups(ls_groups *g, uint32 *n, uint64 *total)
 {
@@ -311,7 +321,7 @@ ls_wanted_groups(ls_groups *g, uint32 *n, uint64 *total)
 	uint32 *heap;
 
 	*n = 0;
-	*total = 0;
+	*total = ls_wanted_total(g);
 	if (g->wanted.kind == WANTED_ALL)
 		return NULL;
 	heap = checked(ls_new_array(g->arena, uint32, most + 1));
@@ -321,7 +331,6 @@ ls_wanted_groups(ls_groups *g, uint32 *n, uint64 *total)
 			CHECK_FOR_INTERRUPTS();
 		if (!counts(g, group))
 			continue;
-		*total += g->counts[group];
 		if (*n < most)
 		{
 			uint32 i = (*n)++;

@@ -224,7 +224,7 @@ logsvc_group_worker(dsm_segment *segment, shm_toc *toc)
 	arena = ls_context_arena(CurrentMemoryContext, shared->memory);
 	if (!ls_group_request_read(arena, ls_str_make(bytes, shared->request_size), &request))
 		elog(ERROR, "a search asks for nothing");
-	g = ls_groups_make(CurrentMemoryContext, arena, &request);
+	g = ls_groups_make(CurrentMemoryContext, &request);
 	if (shared->counts)
 	{
 		ls_scan_current = &session;
@@ -234,7 +234,7 @@ logsvc_group_worker(dsm_segment *segment, shm_toc *toc)
 	}
 	part_context = AllocSetContextCreate(CurrentMemoryContext, "part", ALLOCSET_DEFAULT_SIZES);
 	outer = MemoryContextSwitchTo(part_context);
-	/* A worker that has used half of its memory leaves the remaining parts to the others. */
+	/* If its groups take half of its memory and cannot be spilled, others have the remaining parts. */
 	while (ls_groups_memory(g) <= shared->memory / 2)
 	{
 		uint32 i = pg_atomic_fetch_add_u32(&shared->next, 1);
@@ -253,6 +253,7 @@ logsvc_group_worker(dsm_segment *segment, shm_toc *toc)
 	}
 	MemoryContextSwitchTo(outer);
 	ls_groups_send(g, &session, send_message, handle);
+	ls_groups_spill_end(g);
 	ls_scan_current = NULL;
 	shm_mq_detach(handle);
 }
@@ -369,7 +370,11 @@ share_round(round_state *r)
 	done = pg_atomic_fetch_add_u32(&shared->next, r->n);
 	done = Min(done, r->n);
 	for (int i = 0; i < context->nworkers_launched; i++)
+	{
+		/* A worker has up to half of a search's memory. */
+		ls_groups_limit(r->g, ls_groups_most() / 2);
 		complete = receive_groups(r->g, handles[i]) && complete;
+	}
 	WaitForParallelWorkersToFinish(context);
 	if (!complete)
 		ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),

@@ -35,6 +35,10 @@ int ls_export_space = 1024;
 int ls_flush_interval = 1000;
 int ls_search_memory = -1;
 int ls_search_rows = 10000000;
+int ls_search_temp_limit = 10 * 1024 * 1024;
+#ifdef LS_STOP_POINTS
+int ls_debug_groups = -1;
+#endif
 int ls_search_workers = -1;
 int ls_search_workers_after = 10;
 int ls_store_timeout = 300000;
@@ -318,6 +322,14 @@ ls_guc_register(bool preloaded)
 		&ls_search_memory, -1, -1, 1024 * 1024 * 1024, PGC_SUSET, GUC_UNIT_KB);
 	int_setting("logsvc.search_rows", "Rows that one search may scan, in thousands.",
 				&ls_search_rows, 10000000, 1, INT_MAX / 2, PGC_SUSET, 0);
+	int_setting("logsvc.search_temp_limit",
+				"Temporary files that one search may use; -1: only temp_file_limit counts.",
+				&ls_search_temp_limit, 10 * 1024 * 1024, -1, INT_MAX, PGC_SUSET, GUC_UNIT_KB);
+#ifdef LS_STOP_POINTS
+	int_setting("logsvc.debug_groups", "Memory of groups that a search does not spill; -1: half.",
+				&ls_debug_groups, -1, -1, INT_MAX, PGC_SUSET,
+				GUC_UNIT_KB | GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE);
+#endif
 	int_setting("logsvc.search_workers",
 				"Parallel workers that all searches together may use; -1: half of the CPUs.",
 				&ls_search_workers, -1, -1, 64, PGC_SUSET, 0);

@@ -107,6 +107,7 @@ extern int ls_deferred_limit;       /* MB */
 extern int ls_export_space;         /* MB, of an organization */
 extern int ls_flush_interval;       /* ms */
 extern int ls_search_memory;        /* kB; -1: a share of the node's */
+extern int ls_search_temp_limit;    /* kB; -1: none */
 extern int ls_search_rows;          /* thousands */
 extern int ls_search_workers;       /* -1: half of the processors */
 extern int ls_search_workers_after; /* ms */
@@ -403,6 +404,7 @@ extern bool ls_password_outdated(const char *stored);
 #ifdef LS_STOP_POINTS
 extern void ls_stop_point(const char *name);
 extern void ls_stop_points_register(void);
+extern int ls_debug_groups; /* kB: logsvc.debug_groups */
 #define LS_STOP_POINT(name) ls_stop_point(name)
 #else
 #define LS_STOP_POINT(name) ((void) 0)

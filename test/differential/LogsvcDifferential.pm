@@ -188,6 +188,14 @@ sub with_workers
 	return;
 }
 
+# From now on groups beyond so many kB go to temporary files (debug builds).
+sub with_spilling
+{
+	my ($self, $kb) = @_;
+	$self->{t}->set('logsvc.debug_groups', $kb);
+	return;
+}
+
 # What is printed are bytes.
 sub note_bytes
 {

@@ -13,6 +13,7 @@ my $seed = $ENV{SEED} || 1 + int rand 1_000_000;
 my $d = LogsvcDifferential->new(seed => $seed, events => $ENV{EVENTS} || 6000);
 diag "SEED=$seed, zone $d->{zone}";
 $d->with_workers($ENV{WORKERS}) if $ENV{WORKERS};
+$d->with_spilling($ENV{SPILL}) if defined $ENV{SPILL};
 ok($d->run($ENV{QUERIES} || 5000, seed => $ENV{QUERY_SEED} || $seed, first => $ENV{FIRST}),
 	'all answers are those of the reference');
 ok($d->run(($ENV{QUERIES} || 5000) / 5, seed => $ENV{QUERY_SEED} || $seed, first => $ENV{FIRST},

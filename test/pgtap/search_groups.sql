@@ -1,5 +1,5 @@
 -- Searching: what is grouped and chosen inside of parts is what all rows of the scan give.
-SELECT plan(31);
+SELECT plan(32);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -117,8 +117,13 @@ SELECT is(logsvc_internal.search_memory(), 3::bigint << 20, 'or what the operato
 SET logsvc.search_memory = 0;
 SELECT is(logsvc_internal.search_memory(), 1::bigint << 20, 'at least 1 MB');
 SET logsvc.search_memory = '1MB';
-SELECT throws_ok($$ SELECT pg_temp.rows('* | stats dc(id), count by n, id, event') $$, 'LQ102',
-	NULL, 'a search has so much memory');
+SELECT lives_ok($$ SELECT pg_temp.rows('* | stats dc(id), count by n, id, event') $$,
+	'groups that memory does not hold are in temporary files');
+SET logsvc.search_temp_limit = 0;
+SELECT throws_like($$ SELECT pg_temp.rows('* | stats dc(id), count by n, id, event') $$,
+	'the query needs more than 0 kB of temporary files, the limit logsvc.search_temp_limit',
+	'a search has so much memory and so many files');
+RESET logsvc.search_temp_limit;
 RESET logsvc.search_memory;
 SET logsvc.search_rows = 2;
 SELECT throws_ok($$ SELECT pg_temp.rows('n>0 | stats count') $$, 'LQ103', NULL,
