@@ -93,6 +93,7 @@ BEGIN
 				'age', max(age(d.datfrozenxid))) FROM pg_database d)
 		|| (SELECT jsonb_build_object('roles', string_agg(r.rolname, ', ' ORDER BY r.rolname)) FROM pg_roles r
 			WHERE r.rolname IN ('logsvc_tenant', 'logsvc_reader') AND (r.rolsuper OR r.rolbypassrls OR r.rolcanlogin AND r.rolname = 'logsvc_tenant'))
+		|| jsonb_build_object('restored_from', logsvc_internal.restored_from())
 		|| (SELECT jsonb_build_object('extension', e.extversion) FROM pg_extension e WHERE e.extname = 'logsvc');
 END
 $$;
@@ -133,10 +134,16 @@ BEGIN
 		('workers', f ->> 'not_running' IS NOT NULL, false,
 			coalesce('not all of their workers run: ' || (f ->> 'not_running'), 'all run'),
 			'look for lines of logsvc in the log of the server, which say why; max_worker_processes is checked below'),
-		('mode', false, current_setting('logsvc.mode', true) = 'restored',
+		('mode', false, current_setting('logsvc.mode', true) = 'restored' OR f ->> 'restored_from' IS NOT NULL,
 			'logsvc.mode = ' || current_setting('logsvc.mode', true)
-				|| CASE current_setting('logsvc.mode', true) WHEN 'restored' THEN ': no alerts, mails, webhooks or exports' ELSE '' END,
-			'ALTER SYSTEM SET logsvc.mode = normal; then SELECT pg_reload_conf(): when this copy takes the place of its original'),
+				|| CASE current_setting('logsvc.mode', true) WHEN 'restored' THEN ': no alerts, mails, webhooks or exports' ELSE '' END
+				|| coalesce('; this looks like a restored copy: ' || (f ->> 'restored_from'), ''),
+			CASE WHEN current_setting('logsvc.mode', true) = 'restored' AND f ->> 'restored_from' IS NULL THEN
+				'ALTER SYSTEM SET logsvc.mode = normal; then SELECT pg_reload_conf(): when this copy takes the place of its original'
+			WHEN current_setting('logsvc.mode', true) = 'restored' THEN
+				'SELECT * FROM logsvc.after_restore(); later ALTER SYSTEM SET logsvc.mode = normal, and SELECT pg_reload_conf()'
+			ELSE 'a copy: ALTER SYSTEM SET logsvc.mode = restored; SELECT pg_reload_conf(); then SELECT * FROM logsvc.after_restore(); '
+				'none, or one whose credentials shall stay: SELECT * FROM logsvc.after_restore(kinds => ''{}'')' END),
 		('standby', (f ->> 'standby_behind')::boolean, false,
 			CASE WHEN NOT pg_is_in_recovery() THEN 'this server is the primary'
 				WHEN (f ->> 'standby_lag')::bigint < 0 THEN 'not known how far behind the primary it is'

@@ -184,7 +184,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc_internal.plan_export_runs, logsvc_internal.recover_export_runs,
 	logsvc_internal.release_export_run, logsvc_internal.take_export_run,
 	logsvc.resolve_alert, logsvc.test_alert_rule, logsvc.backtest_alert_rule,
-	logsvc.announce_maintenance, logsvc.cancel_maintenance,
+	logsvc.after_restore, logsvc.announce_maintenance, logsvc.cancel_maintenance,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
 	logsvc.delete_logs, logsvc.delete_member,
 	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters, logsvc.doctor,

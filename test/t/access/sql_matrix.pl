@@ -29,6 +29,7 @@ accept_invitation	person
 acknowledge_alert	OAM F alerts:write
 act_as	operator
 add_member	operator
+after_restore	operator
 adjust_ai_credits	operator
 announce_maintenance	operator
 approve_plan_request	operator
@@ -318,6 +319,7 @@ my %arguments = (
 		adjust_ai_credits => "'acme', 1, 'x'",
 	approve_plan_request => "'acme', 'pro'", decline_plan_request => "'acme', 'x'",
 		mail_link => "'00000000-0000-0000-0000-000000000000'",
+	after_restore => "kinds => '{}'",
 	assert_verdict => "'{ok}', 'x', '{\"a\": \"ok\"}', '{passed,failed,not_found,skipped}'",
 		create_api_key => "'acme', 'k', 'read-only'", create_index => "'x'",
 	setup => "'x', 'x\@example.org'", create_organization => "'x'", create_own_organization => "'x'",
