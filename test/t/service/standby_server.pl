@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $t = LogsvcTest->new(streaming => 1, conf => join "\n", "logsvc.flush_interval = '10ms'",
-	"logsvc.model_region = 'eu'");
+	"logsvc.model_region = 'eu'", 'wal_log_hints = on', "wal_keep_size = '128MB'");
 my $org = $t->organization('acme');
 my $limited = $t->organization('limited');
 my $session = $t->session($org->{email});
@@ -355,5 +355,27 @@ is($s->http(DELETE => "/api/v1/tokens/$org->{token_id}", token => $org->{token})
 	'it revokes');
 is($s->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '*' })->{status}, 401,
 	'... at once');
+
+# ---- the way back of the old primary, as docs/operations.md has it ----
+
+my $old = $t->node;
+$node->safe_psql('postgres', 'CHECKPOINT');
+my $settings = slurp_file($old->data_dir . '/postgresql.conf');
+command_ok([ 'pg_rewind', '-D', $old->data_dir, '--source-server', $node->connstr('postgres'), '-R' ],
+	'pg_rewind takes back what only the old primary has');
+# It takes files of the data directory from the other server, settings too.
+unlink $old->data_dir . '/postgresql.conf';
+append_to_file($old->data_dir . '/postgresql.conf', $settings);
+$old->start;
+$t->{running} = 1;
+ok(wait_until(sub { $t->http(GET => '/readyz?role=standby')->{status} == 200 }), 'it is a standby now') or diag $t->log_text;
+ok(wait_until(sub {
+		my $got = $t->http(GET => '/api/v1/search', token => $org->{read_key}, query => { q => '"after the promotion"' });
+		return $got->{json} && @{ $got->{json}{data}{rows} // [] } > 0;
+	}), '... and has what the new primary has taken');
+is(post($t, 'to the old one')->{json}{code}, 'READ_ONLY_STANDBY', '... and takes nothing itself');
+is($t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => '*' })->{status}, 401,
+	'... nor who was revoked since');
+$old->stop;
 $node->stop;
 done_testing;
