@@ -79,7 +79,17 @@ ls_dispatch_leave(gateway_state *state, task *t, uint32 cost)
 		ls_recent_use_end(&t->group->recent, t->sent, GetCurrentTimestamp());
 		t->slow_held = false;
 	}
+	if (t->short_held)
+		t->group->brief.held--;
+	t->short_held = false;
 	t->worker = NULL;
+}
+
+void
+ls_dispatch_answered(task *t)
+{
+	if (t->slow_held)
+		ls_short_requests_learn(&t->group->brief, t->short_key, spent(t, 0), t->short_held);
 }
 
 void
@@ -160,7 +170,9 @@ expect(const gateway_state *state, const task *t)
 /*
  * May a group have one more executor for the task, of so many?  Of two or more a group has all but
  * one at most, and so have all requests together that may be slow: one is always there for
- * signing in and managing.  How slow requests divide theirs, recent_use.c says.
+ * signing in and managing.  How slow requests divide theirs, recent_use.c says.  One that is
+ * expected to be short may have a place beyond the group's own, so that it need not wait for long
+ * ones of the group; one at a time, so that others wait a moment for it at most.
  */
 static bool
 executor_free(const pool *p, const task *t, const ls_fair_share *share, int workers,
@@ -170,7 +182,9 @@ executor_free(const pool *p, const task *t, const ls_fair_share *share, int work
 
 	if (share->held >= most)
 		return false;
-	return !is_slow(t) || ls_recent_use_allows(&t->group->recent, look, most, p->slow_held);
+	return !is_slow(t) || ls_recent_use_allows(&t->group->recent, look, most, p->slow_held) ||
+		   (t->group->brief.held == 0 && p->slow_held < most &&
+			ls_short_requests_expect(&t->group->brief, t->short_key));
 }
 
 /* May the group have one more of the workers now? */
@@ -247,6 +261,9 @@ give(gateway_state *state, pool *p, task *t, pool_worker *worker)
 	t->worker = worker;
 	t->state = TASK_SENDING;
 	t->sent = p->kind == LS_WORKER_EXECUTOR ? GetCurrentTimestamp() : 0;
+	t->short_held = t->slow_held && ls_short_requests_expect(&t->group->brief, t->short_key);
+	if (t->short_held)
+		t->group->brief.held++;
 	if (t->slow_held)
 	{
 		p->slow_held++;

@@ -6,6 +6,7 @@
  *	gateway_worker.c	the loop, and the frames to and from workers
  *	dispatch.c			which request goes next, and to which worker
  *	recent_use.c			who may have how many executors for slow requests
+ *	short_requests.c	which of them are short all the same
  *
  *-------------------------------------------------------------------------
  */
@@ -51,12 +52,14 @@ typedef struct task
 	ls_known_key key; /* when access data had that */
 	uint64 epoch;     /* epoch */
 	ls_fair_group *group;
-	uint32 estimate; /* of what it costs, as a share of its pool counts (fair_queue.h) */
-	uint32 expected; /* what its group has been charged for it until it is known */
-	bool leased;     /* it comes in pieces: its lease ends with it */
-	bool slow;       /* it may keep an executor for seconds, */
-	bool slow_held;  /* and is counted as such now */
-	char *whole;     /* the request, while a worker is asked whose it is; else NULL */
+	uint32 estimate;  /* of what it costs, as a share of its pool counts (fair_queue.h) */
+	uint32 expected;  /* what its group has been charged for it until it is known */
+	bool leased;      /* it comes in pieces: its lease ends with it */
+	bool slow;        /* it may keep an executor for seconds, */
+	bool slow_held;   /* and is counted as such now */
+	uint64 short_key; /* of a slow one that is answered at once (short_requests.h) */
+	bool short_held;  /* it has an executor, and is expected to be short */
+	char *whole;      /* the request, while a worker is asked whose it is; else NULL */
 	size_t whole_len;
 	dlist_node node; /* in the pool's queue, in the worker's list, or in one of those that sleep */
 } task;
@@ -129,5 +132,8 @@ extern task *ls_dispatch_next(gateway_state *state, pool *p);
  */
 extern void ls_dispatch_worked(gateway_state *state, task *t, uint64 cost);
 extern void ls_dispatch_leave(gateway_state *state, task *t, uint32 cost);
+
+/* Call this before it when the task has been answered with success: what it took is remembered. */
+extern void ls_dispatch_answered(task *t);
 
 #endif /* LS_DISPATCH_H */

@@ -11,6 +11,7 @@
 #include "src/server/server.h"
 #include "src/ipc/frame.h"
 #include "src/workers/recent_use.h"
+#include "src/workers/short_requests.h"
 
 /* Pools that requests take turns in; the gateway numbers them. */
 #define LS_FAIR_POOLS 3
@@ -36,6 +37,7 @@ typedef struct ls_fair_group
 	bool known; /* a worker has said whose it is */
 	int tasks;  /* that exist */
 	ls_recent_use recent;
+	ls_short_requests brief;
 	ls_fair_share shares[LS_FAIR_POOLS];
 } ls_fair_group;
 

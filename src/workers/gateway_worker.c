@@ -275,6 +275,7 @@ forward(gateway_state *state, pool_worker *worker, const ls_request *request, ls
 	t->frame_len = frame.len;
 	t->pool = pool_of(state, ls_routes[request->route].pool);
 	t->slow = ls_fair_queue_is_slow(ls_routes[request->route].rate_class);
+	t->short_key = 0;
 	t->estimate = ls_dispatch_estimate(t->pool, request, frame.len);
 	if ((request->flags & LS_REQUEST_LATER) != 0)
 	{
@@ -412,7 +413,11 @@ pull(gateway_state *state, pool_worker *worker)
 		if (!t->cancelled)
 			ls_gateway_respond(state->engine, &response);
 		if ((response.flags & LS_RESPONSE_MORE) == 0)
+		{
+			if (!t->cancelled && response.status == 200)
+				ls_dispatch_answered(t);
 			forget_task(state, t, response.cost);
+		}
 	}
 	return result == LS_CHANNEL_WOULD_BLOCK;
 }
@@ -497,6 +502,8 @@ make_task(gateway_state *state, const ls_request *request, pool *p, uint64 sende
 	t->group = ls_fair_queue_join(state->fair, sender);
 	t->leased = ls_http_comes_in_pieces(request->route);
 	t->slow = ls_fair_queue_is_slow(ls_routes[request->route].rate_class);
+	if (t->slow && !t->leased)
+		t->short_key = ls_short_request_key(request, sender);
 	t->estimate = ls_dispatch_estimate(p, request, frame.len);
 	t->since = GetCurrentTimestamp();
 	t->frame = unconstify(char *, frame.data);

@@ -19,7 +19,10 @@ sub busy
 		. q{AND xact_start IS NOT NULL}) == $n;
 }
 
-sub search { my ($who) = @_; return begin_request($t, GET => '/api/v1/search?q=x',
+my $searches = 0;
+
+# Each is another search, so that none is known to be short.
+sub search { my ($who) = @_; return begin_request($t, GET => '/api/v1/search?q=x' . $searches++,
 	token => $org{$who}{token}); }
 
 sub all_end
