@@ -20,7 +20,12 @@ sub busy
 
 my $searches = 0;
 
-sub get { my ($who, $path) = @_; return begin_request($t, GET => $path, token => $org{$who}{token}); }
+sub get
+{
+	my ($who, $path) = @_;
+	return begin_request($t, GET => $path, token => $org{$who}{token});
+}
+
 # Each is another search, so that none is known to be short.
 sub search { return get('one', '/api/v1/search?q=x' . $searches++); }
 sub quick { return get('one', '/api/v1/search?q=quick'); }
