@@ -22,6 +22,7 @@ typedef struct wanted
 	ls_str words[MAX_WORDS]; /* folded; the longest ones */
 	uint32_t n_pieces;
 	uint64_t pieces[MAX_PIECES];
+	bool doubt; /* the pieces are those of the words: ask if these are in few blocks */
 } wanted;
 
 static void
@@ -70,6 +71,17 @@ want_pieces(wanted *want, ls_str text)
 	}
 }
 
+/*
+ * A filter of words lets through some blocks of a part in vain, and to look at the
+ * words' pieces is cheaper than to open one of them.  If many are left, the words
+ * mostly are there.
+ */
+static bool
+in_few_blocks(const ls_filter_run *run, uint32_t blocks)
+{
+	return (uint32_t) __builtin_popcount(blocks) * 4 <= ls_part_blocks(run->part);
+}
+
 static bool
 apply(ls_filter_run *run, uint32_t column, const wanted *want, uint32_t *blocks)
 {
@@ -80,7 +92,7 @@ apply(ls_filter_run *run, uint32_t column, const wanted *want, uint32_t *blocks)
 		if (!ls_part_may_hold(run->part, column, LS_TOKEN_WORD, &hash, 1, blocks))
 			return false;
 	}
-	return *blocks == 0 || want->n_pieces == 0 ||
+	return *blocks == 0 || want->n_pieces == 0 || (want->doubt && !in_few_blocks(run, *blocks)) ||
 		   ls_part_may_hold(run->part, column, LS_TOKEN_PIECE, want->pieces, want->n_pieces,
 							blocks);
 }
@@ -112,7 +124,11 @@ prune_text(ls_filter_run *run, const ls_leaf *leaf, uint32_t column, uint32_t *b
 	{
 		case LS_FILTER_PHRASE:
 			for (uint32_t i = 0; i < leaf->phrase.n_tokens; i++)
+			{
 				want_word(&want, leaf->phrase.tokens[i].text);
+				want_pieces(&want, leaf->phrase.tokens[i].text);
+			}
+			want.doubt = true;
 			break;
 		case LS_FILTER_PHRASE_WILDCARD:
 			for (size_t i = 0; i < leaf->pattern.n_tokens; i++)

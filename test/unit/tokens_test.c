@@ -447,6 +447,7 @@ test_prunes(void)
 						.number = 1e9,
 						.text = {"1e9", 3}};
 	ls_filter *const negated[] = {&word};
+	uint32_t in_vain = 0;
 	ls_filter unlike = {.op = LS_FILTER_NOT, .children = (ls_filter **) negated, .n_children = 1};
 	uint32_t opened = 0;
 	uint64_t before;
@@ -492,6 +493,27 @@ test_prunes(void)
 	}
 	ok(opened <= 20, "absent ids open few blocks");
 	ok((m.fetched - before) / 20 < 16 * 4096, "and reads little");
+	for (int i = 0; i < 400; i++)
+	{
+		char text[8];
+		ls_filter absent = {.op = LS_FILTER_PHRASE};
+		ls_filter_run *run;
+
+		for (size_t k = 0; k < sizeof(text); k++)
+			text[k] = (char) ('a' + chance(26));
+		absent.text = ls_str_make(text, sizeof(text));
+		run = ls_filter_prepare(arena, m.part, &absent, INT64_MIN, INT64_MAX);
+		for (uint32_t k = 0; k < 16; k++)
+		{
+			bool may = true;
+
+			if (!ls_filter_may_match(run, k, &may))
+				in_vain += 1000;
+			in_vain += may;
+		}
+	}
+	printf("# %u of %d blocks opened in vain\n", in_vain, 400 * 16);
+	ok(in_vain <= 3, "words that no text has open hardly any block");
 	part_of.target = LS_TARGET_NAMED;
 	part_of.field = LS_FIELD_EVENT;
 	ok(prunes(&m, &needle, 2, 1), "an id opens its block");
