@@ -768,7 +768,7 @@ add_header(ls_groups *g)
 	}
 	for (int i = 0; i < g->n_aggregates; i++)
 		ls_aggregate_add_header(g->aggregates[i], scan, group, highest_group(g) + 1);
-	ls_scan_count(0, matched, 0);
+	ls_scan_count(0, matched);
 	if (ls_scan_current != NULL)
 		ls_scan_current->parts++;
 	return true;

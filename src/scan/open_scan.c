@@ -65,7 +65,7 @@ ls_scan_set_memory_share(size_t bytes)
 }
 
 void
-ls_scan_count(uint64 rows, uint64 matched, uint64 output)
+ls_scan_count(uint64 rows, uint64 matched)
 {
 	ls_scan_session *session = ls_scan_current;
 	uint64 all;
@@ -74,14 +74,11 @@ ls_scan_count(uint64 rows, uint64 matched, uint64 output)
 		return;
 	session->rows += rows;
 	session->matched += matched;
-	session->output += output;
 	all = session->shared_rows == NULL || rows == 0
 			  ? session->rows
 			  : pg_atomic_add_fetch_u64(session->shared_rows, (int64) rows);
 	if (all > (uint64) ls_search_rows * 1000)
 		ls_raise(LS_ERROR_QUERY_SCAN_LIMIT);
-	if (session->output > ls_scan_memory_limit())
-		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 }
 
 void
@@ -428,7 +425,7 @@ ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected)
 	scan->counted = true;
 	if (!ls_filter_block(scan->run, block, selected, &matched))
 		ls_scan_fail(scan);
-	ls_scan_count(ls_part_block_rows(scan->part, block), matched, 0);
+	ls_scan_count(ls_part_block_rows(scan->part, block), matched);
 	return matched;
 }
 

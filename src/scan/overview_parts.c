@@ -189,7 +189,7 @@ add_part(overview *o, ls_scan *scan)
 	/* Rows that are read are counted there. */
 	if (timed && known && (o->n_starts > 0 || o->facets != NULL))
 	{
-		ls_scan_count(0, matched, 0);
+		ls_scan_count(0, matched);
 		if (ls_scan_current != NULL)
 			ls_scan_current->parts++;
 		return;

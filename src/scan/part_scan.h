@@ -90,7 +90,7 @@ extern uint32 ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected);
 extern void ls_scan_set_memory_share(size_t bytes);
 
 /* Adds to the numbers of the current session; raises an error beyond its limits. */
-extern void ls_scan_count(uint64 rows, uint64 matched, uint64 output);
+extern void ls_scan_count(uint64 rows, uint64 matched);
 
 /* ---- field.c: values of a field as JSON ---- */
 

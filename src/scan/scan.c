@@ -48,7 +48,7 @@ typedef struct output
 } output;
 
 static Datum
-event_text(ls_scan *scan, output *out, uint32 block, uint32 row, uint64 *bytes)
+event_text(ls_scan *scan, output *out, uint32 block, uint32 row)
 {
 	ls_event event;
 	ls_buf buf;
@@ -59,7 +59,6 @@ event_text(ls_scan *scan, output *out, uint32 block, uint32 row, uint64 *bytes)
 	ls_event_json(&buf, scan, &event, block, row, &out->projection);
 	if (buf.failed)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-	*bytes += buf.len;
 	return PointerGetDatum(ls_text_of_str(ls_str_make(buf.data, buf.len)));
 }
 
@@ -68,7 +67,6 @@ put_row(ls_scan *scan, output *out, const ls_selected_row *row)
 {
 	Datum values[6];
 	bool nulls[6] = {false};
-	uint64 bytes = 0;
 	ls_buf buf;
 
 	values[0] = TimestampTzGetDatum(ls_timestamptz_of_time(row->time));
@@ -92,15 +90,13 @@ put_row(ls_scan *scan, output *out, const ls_selected_row *row)
 				ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 			if (!missing[i])
 				texts[i] = PointerGetDatum(ls_text_of_str(ls_str_make(buf.data, buf.len)));
-			bytes += buf.len;
 		}
 		values[3] = PointerGetDatum(
 			construct_md_array(texts, missing, 1, dims, bounds, TEXTOID, -1, false, TYPALIGN_INT));
 	}
 	if (out->want_event)
-		values[4] = event_text(scan, out, row->block, row->row, &bytes);
+		values[4] = event_text(scan, out, row->block, row->row);
 	tuplestore_putvalues(out->to->setResult, out->to->setDesc, values, nulls);
-	ls_scan_count(0, 0, bytes);
 }
 
 static void
@@ -306,7 +302,6 @@ logsvc_part_events(PG_FUNCTION_ARGS)
 		MemoryContext outer = MemoryContextSwitchTo(out.context);
 		Datum values[2];
 		bool nulls[2] = {false};
-		uint64 bytes = 0;
 
 		if (block >= ls_part_blocks(scan.part) ||
 			number % LS_PART_BLOCK_ROWS >= ls_part_block_rows(scan.part, block))
@@ -319,9 +314,8 @@ logsvc_part_events(PG_FUNCTION_ARGS)
 		}
 		before = block;
 		values[0] = rows[i];
-		values[1] = event_text(&scan, &out, block, number % LS_PART_BLOCK_ROWS, &bytes);
+		values[1] = event_text(&scan, &out, block, number % LS_PART_BLOCK_ROWS);
 		tuplestore_putvalues(out.to->setResult, out.to->setDesc, values, nulls);
-		ls_scan_count(0, 0, bytes);
 		MemoryContextSwitchTo(outer);
 		MemoryContextReset(out.context);
 		ls_arena_reset(out.scratch);

@@ -54,7 +54,6 @@ typedef struct ls_scan_session
 	uint64 rows;    /* rows in the blocks that this process read */
 	uint64 matched; /* rows that matched */
 	uint64 bytes;   /* bytes read, of headers and bodies */
-	uint64 output;  /* bytes of text made for the caller */
 
 	/* With parallel workers: the rows of all processes, for the limit. */
 	pg_atomic_uint64 *shared_rows;

@@ -66,7 +66,7 @@ is($whole[$_][1] // '', '', "answered: $queries[$_]") foreach 0 .. $#queries;
 # With memory of a search, or of its groups alone; with parallel workers, which spill too.
 my $started = $t->sql('SELECT started FROM logsvc_internal.search_workers()');
 foreach my $settings (
-	"SET logsvc.search_memory = '20MB'; SET logsvc.debug_groups = '400kB'",
+	"SET logsvc.search_memory = '3MB'",
 	"SET logsvc.search_memory = '1GB'; SET logsvc.debug_groups = '60kB'",
 	"SET logsvc.search_memory = '1GB'; SET logsvc.debug_groups = '100kB'; SET logsvc.search_workers = 2;"
 		. ' SET logsvc.search_workers_after = 0')
