@@ -65,7 +65,7 @@ export const screens = [
 	// settings: organization, team, keys, tokens
 	{ path: '/settings/organization', title: 'Organization', group: 'Settings', icon: 'gear', permission: 'org:manage', load: () => import('./settings/organization.js') },
 	{ path: '/settings/team', title: 'Team', group: 'Settings', icon: 'users', key: 't', permission: 'roles:read', load: () => import('./settings/team.js') },
-	{ path: '/settings/access-tokens', title: 'Access Tokens', group: 'Settings', icon: 'user', load: () => import('./settings/access-tokens.js') },
+	{ path: '/settings/access-tokens', title: 'Access Tokens', group: 'Settings', icon: 'ticket', load: () => import('./settings/access-tokens.js') },
 	{ path: '/settings/api-keys', title: 'API keys', group: 'Settings', icon: 'key', key: 'k', permission: 'keys:manage', load: () => import('./settings/api-keys.js') },
 	{ path: '/settings/security', title: 'Security', group: 'Settings', icon: 'shield', permission: 'org:manage', load: () => import('./settings/security.js') },
 	{ path: '/settings/billing', title: 'Billing', group: 'Settings', icon: 'card', permission: 'billing:manage', load: () => import('./settings/billing.js') },

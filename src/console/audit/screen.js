@@ -140,7 +140,7 @@ export default function Audit()
 				: html`<${Button} onClick=${() => change({ range: '365d' })}>Look at the last year<//>`}>Nothing was changed by what is asked for here.<//>`} columns=${[
 				{ key: 'time', title: 'Time', render: (row) => html`<div><${Time} value=${row.timestamp} /></div><span class="small muted"><${RelativeTime} value=${row.timestamp} /></span>` },
 				{ key: 'actor', title: 'Actor', class: 'break', render: (row) => html`<bdi>${row.actor}</bdi>` },
-				{ key: 'action', title: 'Action', render: (row) => html`<button type="button" class="link-button" aria-label=${`Details of ${row.action}`} onClick=${() => setQuery({ entry: keyOf(row) })}><code>${row.action}</code></button>` },
+				{ key: 'action', title: 'Action', class: 'audit-action', render: (row) => html`<button type="button" class="link-button" aria-label=${`Details of ${row.action}`} onClick=${() => setQuery({ entry: keyOf(row) })}><code>${row.action}</code></button>` },
 				{ key: 'details', title: 'What', class: 'break audit-what', render: (row) => html`<bdi class="small">${summaryOf(row.details) || row.resource}</bdi>` },
 				{ key: 'ip', title: 'Address', render: (row) => html`<code class="small">${row.ip_address ?? '-'}</code>` },
 			]} />`}

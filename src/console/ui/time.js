@@ -60,7 +60,7 @@ export function formatTime(value, { precise = false, withZone = false, date = tr
 	const p = partsOf(at, 'full', { ...dateParts, ...clock, fractionalSecondDigits: 3, timeZoneName: 'shortOffset' });
 	const day = `${p.year}-${p.month}-${p.day} `;
 	const time = `${p.hour}:${p.minute}${seconds ? `:${p.second}` : ''}${precise ? `.${p.fractionalSecond}` : ''}`;
-	return (date ? day : '') + time + (withZone ? ` ${p.timeZoneName.replace('GMT', 'UTC')}` : '');
+	return (date ? day : '') + time + (withZone ? ` ${p.timeZoneName.replace('GMT', 'UTC').replace(/\+0$/, '')}` : '');
 }
 
 /** 2026-11-23 in the chosen zone. */
