@@ -9,6 +9,10 @@
 
 #define NO_CODE UINT32_MAX
 
+/* Values that are looked up together; fewer if they are long. */
+#define AT_ONCE 32
+#define AT_ONCE_BYTES 16384
+
 uint32
 ls_group_code(ls_groups *g, ls_group_key *f, const ls_scan_value *value)
 {
@@ -84,6 +88,57 @@ value_codes(ls_groups *g, ls_group_key *f)
 	}
 }
 
+/*
+ * The codes of values that are in no dictionary.  Most of them may be new, and a table of many keys
+ * is in no cache: so several are made and hashed before the first one is looked up, and the
+ * processor waits for their slots at the same time.
+ */
+static void
+row_codes(ls_groups *g, ls_group_key *f)
+{
+	const ls_group_rows *rows = &g->rows;
+	bool bounded = f == g->fields && g->wanted.bounded;
+	ls_hashed_str keys[AT_ONCE];
+	uint32 at[AT_ONCE];
+	ls_scan_value value;
+
+	for (uint32 i = 0; i < rows->n;)
+	{
+		uint32 n = 0;
+
+		g->buf.len = 0;
+		for (; i < rows->n && n < AT_ONCE && g->buf.len < AT_ONCE_BYTES; i++)
+		{
+			size_t before = g->buf.len;
+
+			f->row_codes[i] = LS_GROUP_MISSING;
+			if (!ls_scan_field_typed(g->scan, &f->field, rows->block, rows->rows[i], &value))
+				continue;
+			if (bounded || value.kind == LS_KIND_NULL)
+			{
+				f->row_codes[i] = ls_group_code(g, f, &value);
+				continue;
+			}
+			ls_scan_value_json(&g->buf, value.kind, value.text, value.integer);
+			keys[n].str.len = g->buf.len - before;
+			at[n++] = i;
+		}
+		if (g->buf.failed)
+			ls_group_out_of_memory();
+		/* The buffer moves no more. */
+		for (size_t k = 0, from = 0; k < n; k++)
+		{
+			size_t len = keys[k].str.len;
+
+			keys[k] = ls_hash_str(ls_str_make(g->buf.data + from, len));
+			ls_key_prefetch(&f->values, keys[k]);
+			from += len;
+		}
+		for (uint32 k = 0; k < n; k++)
+			f->row_codes[at[k]] = ls_key_intern_hashed(&f->values, keys[k]);
+	}
+}
+
 void
 ls_group_field_codes(ls_groups *g, ls_group_key *f)
 {
@@ -114,11 +169,7 @@ ls_group_field_codes(ls_groups *g, ls_group_key *f)
 	}
 	if (vector == NULL)
 	{
-		for (uint32 i = 0; i < rows->n; i++)
-			f->row_codes[i] =
-				ls_scan_field_typed(g->scan, &f->field, rows->block, rows->rows[i], &value)
-					? ls_group_code(g, f, &value)
-					: LS_GROUP_MISSING;
+		row_codes(g, f);
 		return;
 	}
 	/* Only values that rows have may count among the wanted ones. */

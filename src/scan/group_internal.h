@@ -52,6 +52,10 @@ typedef struct ls_key_table
 
 /* The number of a key; a new key is copied and added. */
 extern uint32 ls_key_intern(ls_key_table *table, ls_str key);
+extern uint32 ls_key_intern_hashed(ls_key_table *table, ls_hashed_str key);
+
+/* The key will soon be looked up: fetches the memory that this will read. */
+extern void ls_key_prefetch(const ls_key_table *table, ls_hashed_str key);
 
 /* The number of a key; 0: it is not in the table. */
 extern uint32 ls_key_find(const ls_key_table *table, ls_str key);

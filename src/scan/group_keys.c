@@ -43,7 +43,19 @@ ls_key_find(const ls_key_table *table, ls_str key)
 uint32
 ls_key_intern(ls_key_table *table, ls_str key)
 {
-	ls_hashed_str hashed = ls_hash_str(key);
+	return ls_key_intern_hashed(table, ls_hash_str(key));
+}
+
+void
+ls_key_prefetch(const ls_key_table *table, ls_hashed_str key)
+{
+	ls_key_number_prefetch(&table->numbers, key);
+}
+
+uint32
+ls_key_intern_hashed(ls_key_table *table, ls_hashed_str hashed)
+{
+	ls_str key = hashed.str;
 	ls_key_slot *slot;
 	bool found;
 
