@@ -82,7 +82,7 @@ foreach my $i (0 .. $#orgs)
 	$orgs[$i]{share} = 1 / ($i + 1) / $whole;
 	$orgs[$i]{sent} = 0;
 	my $r = $t->http(PATCH => '/api/v1/indexes/main', token => $orgs[$i]{token},
-		json => { retentionDays => $retention });
+		json => { retentionDays => int $retention });
 	die "retention: $r->{status} $r->{content}" if $r->{status} != 200;
 }
 my %did;
@@ -114,8 +114,8 @@ sub send_events
 	$org->{sent} += $n;
 	# Events are spread over the step; their texts go on where the last step ended.
 	my $span = ($to - $from) * 1e6 / $n * $total;
-	open my $in, '-|', 'build/unit/event_source', 'batches', $total,
-		sprintf('%.0f', $from * 1e6 - $span * $first / $total), sprintf('%.0f', $span), 0, 1, $first, $first + $n
+	open(my $in, '-|', 'build/unit/event_source', 'batches', $total,
+		sprintf('%.0f', $from * 1e6 - $span * $first / $total), sprintf('%.0f', $span), 0, 1, $first, $first + $n)
 		or die $!;
 	while (my $length = <$in>)
 	{
