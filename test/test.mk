@@ -116,6 +116,13 @@ build/unit/clock.so: test/year/clock.c
 	@mkdir -p $(@D)
 	@$(CC) -std=c11 -Wall -Wextra -O2 -shared -fPIC -o $@ $<
 
+# test/drill/drill.pl says what its variables do.
+.PHONY: drill
+## make drill               backup and restore with pgBackRest (Debian's package) under load, 1 min: RPO and RTO; EVENTS=20000 ARCHIVE_TIMEOUT=5
+drill: test-debug-install
+	@command -v pgbackrest > /dev/null || { echo "install the package pgbackrest first" >&2; exit 1; }
+	$(staged) test/drill/drill.pl
+
 # test/soak/soak.pl says what its variables do.
 .PHONY: soak
 ## make soak                faults under load, nothing accepted may be lost, 20 min; ROUNDS=60 SEED= FAULTS= SECONDS= DURATION=
