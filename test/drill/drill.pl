@@ -3,10 +3,11 @@
 #	make drill                  needs Debian's package pgbackrest
 #	make drill EVENTS=200000    more rows before the backups
 #
-# A full backup, an incremental one, a restore to a point in time beside the running server, then the
-# loss of the server with its disk and a restore of all that is in the repository.  A client sends events
-# all the time and writes down each one that was accepted.  Each copy is checked: every accepted event is
-# there exactly once, parts and audit log are whole, and no mail leaves it before the operator says so.
+# A full backup, an incremental one, a restore to a point in time beside the running server, then
+# the loss of the server with its disk and a restore of all that is in the repository.  A client
+# sends events all the time and writes down each one that was accepted.  Each copy is checked: every
+# accepted event is there exactly once, parts and audit log are whole, and no mail leaves it before
+# the operator says so.
 #
 # Rows "metric value unit".  Environment: EVENTS (20000), ARCHIVE_TIMEOUT (5), in seconds.
 use strict;
@@ -130,7 +131,7 @@ sub place
 	return $copy;
 }
 
-# Starts a copy, waits until it answers searches, and checks it: (copy, numbers of the load's events).
+# Starts a copy, waits until it answers searches, and checks it: (copy, time, numbers of events).
 sub check
 {
 	my ($copy, $must) = @_;
