@@ -148,6 +148,12 @@ sub keep_wide
 	return $json;
 }
 
+sub level_of
+{
+	my ($name) = @_;
+	return { err => 'error', warning => 'warn', Critical => 'fatal', ERROR => 'error' }->{$name} // $name;
+}
+
 # One event: its JSON as it is sent, and what is expected of it.
 sub make_event
 {
@@ -162,8 +168,7 @@ sub make_event
 	{
 		my $level = pick(@levels);
 		push @sent, [ level => quote($level) ];
-		$fields{level} = { err => 'error', warning => 'warn', Critical => 'fatal',
-			ERROR => 'error' }->{$level} // $level;
+		$fields{level} = level_of($level);
 	}
 	foreach ([ source => \@sources, 0.8 ], [ service => \@services, 0.6 ])
 	{
@@ -194,6 +199,9 @@ sub make_event
 		next if $seen{$key}++;
 		push @attributes, [ $key, $keys{$key} ? $keys{$key}->() : json_value(0) ];
 	}
+	# A level that the event lacks is that of its attribute, if it is one of the known ones.
+	my ($level) = map { $_->[0] eq 'level' ? $_->[1] =~ /"([a-z]+)"/i : () } @attributes;
+	$fields{level} //= level_of($level) if defined $level && $level ne 'custom';
 	push @sent, [ attributes => '{' . join(',', map { quote($_->[0]) . ':' . $_->[1] } @attributes)
 		. '}' ];
 	$event{sent_attributes} = \@attributes;

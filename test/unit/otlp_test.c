@@ -126,7 +126,7 @@ test_json(void)
 		"\"attributes\":[{\"key\":\"n\",\"value\":{\"intValue\":\"5\"}}],\"flags\":1,"
 		"\"traceId\":\"5B8EFFF798038103D269B633813FC60C\",\"spanId\":\"eee19b7ec3c1b174\"}]}],"
 		"\"schemaUrl\":\"u\"}]}",
-		"2023-11-14T22:13:20.123Z event=hello level=warn service=shop "
+		"2023-11-14T22:13:20.123Z event=hello level=warn source=h1 service=shop "
 		"traceId=5b8efff798038103d269b633813fc60c spanId=eee19b7ec3c1b174 .n=i:5 .scope.name=s:lib "
 		".scope.version=s:1.2 .scope.k=b:1 .resource.host.name=s:h1 \n",
 		"a record with everything");
@@ -427,15 +427,15 @@ test_protobuf(void)
 	protobuf(field(1, joined(3, field(1, resource),
 							 field(2, joined(2, field(1, scope), field(2, record_bytes))),
 							 field(3, text("u")))),
-			 "2023-11-14T22:13:20.123Z event=hello level=error service=shop "
+			 "2023-11-14T22:13:20.123Z event=hello level=error source=h1 service=shop "
 			 "traceId=5b8efff798038103d269b633813fc60c spanId=eee19b7ec3c1b174 .n=i:5 "
 			 ".scope.name=s:lib .scope.version=s:1.2 .scope.k=b:1 .resource.host.name=s:h1 \n",
 			 "a record with everything");
 	protobuf(
 		field(1, joined(3, field(2, joined(2, field(2, field(5, string("a"))), field(1, scope))),
 						field(2, field(2, field(5, string("b")))), field(1, resource))),
-		"event=a service=shop .scope.name=s:lib .scope.version=s:1.2 .scope.k=b:1 "
-		".resource.host.name=s:h1 \nevent=b service=shop .resource.host.name=s:h1 \n",
+		"event=a source=h1 service=shop .scope.name=s:lib .scope.version=s:1.2 .scope.k=b:1 "
+		".resource.host.name=s:h1 \nevent=b source=h1 service=shop .resource.host.name=s:h1 \n",
 		"what is shared behind the records");
 
 	protobuf_value(LS_STR(""), "0:", "an empty value");
