@@ -468,9 +468,35 @@ ls_aggregate_add_extreme(ls_aggregate *m, ls_extreme *x, const ls_scan_value *va
 	x->has_text = true;
 }
 
-void
-ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value)
+/* A sample among the last ones; in a place that depends on its group and value. */
+typedef struct ls_recent_sample
 {
+	uint64 bits;
+	uint32 group;
+	uint32 *rows; /* NULL: none */
+} recent_sample;
+
+#define RECENT_SAMPLES 4096
+
+void
+ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value, uint32 rows)
+{
+	recent_sample *recent;
+	uint64 bits;
+
+	if (m->recent == NULL)
+		m->recent = checked(ls_new_array(m->arena, recent_sample, RECENT_SAMPLES));
+	memcpy(&bits, &value, sizeof(bits));
+	recent = &m->recent[(bits ^ group * UINT64CONST(0xD6E8FEB86659FD93)) *
+							UINT64CONST(0x9E3779B97F4A7C15) >>
+						52];
+	m->counts[group] += rows;
+	if (recent->rows != NULL && recent->bits == bits && recent->group == group &&
+		rows <= PG_UINT32_MAX - *recent->rows)
+	{
+		*recent->rows += rows;
+		return;
+	}
 	if (m->last == NULL || m->last->n == LS_SAMPLES_CHUNK)
 	{
 		ls_samples *chunk = checked(ls_arena_alloc(m->arena, sizeof(ls_samples)));
@@ -484,8 +510,10 @@ ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value)
 		m->last = chunk;
 	}
 	m->last->group[m->last->n] = group;
-	m->last->value[m->last->n++] = value;
-	m->counts[group]++;
+	m->last->value[m->last->n] = value;
+	m->last->rows[m->last->n] = rows;
+	*recent = (recent_sample){bits, group, &m->last->rows[m->last->n]};
+	m->last->n++;
 }
 
 static void
@@ -517,7 +545,7 @@ add_numbers(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 		else if (!is_number)
 			continue;
 		else if (m->kind == MEASURE_PERCENTILE)
-			ls_aggregate_add_sample(m, group, number.d);
+			ls_aggregate_add_sample(m, group, number.d, 1);
 		else
 		{
 			m->sums[group].n++;
@@ -662,17 +690,31 @@ sort_samples(ls_aggregate *m, uint32 n_groups)
 	Size *next = checked(ls_new_array(m->arena, Size, n_groups + 1));
 
 	m->starts = checked(ls_new_array(m->arena, Size, n_groups + 1));
+	for (const ls_samples *chunk = m->first; chunk != NULL; chunk = chunk->next)
+	{
+		for (uint32 i = 0; i < chunk->n; i++)
+			next[chunk->group[i]]++;
+	}
 	for (uint32 g = 0; g < n_groups; g++)
 	{
+		Size n = next[g];
+
 		m->starts[g] = next[g] = total;
-		total += m->counts[g];
+		total += n;
 	}
+	m->starts[n_groups] = total;
 	m->values = checked(ls_arena_alloc(m->arena, (total + 1) * sizeof(double)));
+	m->rows = checked(ls_arena_alloc(m->arena, (total + 1) * sizeof(uint32)));
 	for (const ls_samples *chunk = m->first; chunk != NULL; chunk = chunk->next)
 	{
 		CHECK_FOR_INTERRUPTS();
 		for (uint32 i = 0; i < chunk->n; i++)
-			m->values[next[chunk->group[i]]++] = chunk->value[i];
+		{
+			Size at = next[chunk->group[i]]++;
+
+			m->values[at] = chunk->value[i];
+			m->rows[at] = chunk->rows[i];
+		}
 	}
 }
 
@@ -691,9 +733,9 @@ ls_aggregate_finish(ls_aggregate *m, uint32 n_groups)
 	}
 }
 
-/* Moves the k-th smallest value to its place, with smaller ones before it. */
+/* The value of the k-th row in their order; v[i] is that of rows[i] rows.  Both are put into another order. */
 static double
-select_value(double *v, Size n, Size k)
+select_value(double *v, uint32 *rows, Size n, uint64 k)
 {
 	Size low = 0;
 	Size high = n - 1;
@@ -703,11 +745,13 @@ select_value(double *v, Size n, Size k)
 		Size i = low;
 		Size j = high;
 		double pivot = v[low + (high - low) / 2];
+		uint64 below = 0;
 
 		CHECK_FOR_INTERRUPTS();
 		for (;;)
 		{
-			double swap;
+			double value;
+			uint32 its_rows;
 
 			while (v[i] < pivot)
 				i++;
@@ -715,33 +759,39 @@ select_value(double *v, Size n, Size k)
 				j--;
 			if (i >= j)
 				break;
-			swap = v[i];
-			v[i++] = v[j];
-			v[j--] = swap;
+			value = v[i];
+			its_rows = rows[i];
+			v[i] = v[j];
+			rows[i++] = rows[j];
+			v[j] = value;
+			rows[j--] = its_rows;
 		}
 		/* v[low .. j] <= pivot <= v[j + 1 .. high] */
-		if (k <= j)
+		for (i = low; i <= j; i++)
+			below += rows[i];
+		if (k < below)
 			high = j;
 		else
+		{
+			k -= below;
 			low = j + 1;
+		}
 	}
-	return v[k];
+	return v[low];
 }
 
-/* Like percentile_cont: interpolates between two values. */
+/* Like percentile_cont: interpolates between the values of two of `n_rows` rows. */
 static double
-percentile(double *values, Size n, int percent)
+percentile(double *values, uint32 *rows, Size n, uint64 n_rows, int percent)
 {
-	double place = percent / 100.0 * (double) (n - 1);
-	Size first = (Size) floor(place);
-	double low = select_value(values, n, first);
+	double place = percent / 100.0 * (double) (n_rows - 1);
+	uint64 first = (uint64) floor(place);
+	double low = select_value(values, rows, n, first);
 	double high;
 
-	if (first == (Size) ceil(place))
+	if (first == (uint64) ceil(place))
 		return low;
-	high = values[first + 1];
-	for (Size i = first + 2; i < n; i++)
-		high = Min(high, values[i]);
+	high = select_value(values, rows, n, first + 1);
 	return low + (place - (double) first) * (high - low);
 }
 
@@ -856,7 +906,9 @@ ls_aggregate_result(ls_aggregate *m, uint32 group, ls_buf *buf)
 		case MEASURE_PERCENTILE:
 			if (m->counts[group] == 0)
 				return false;
-			value = percentile(m->values + m->starts[group], (Size) m->counts[group], m->percent);
+			value =
+				percentile(m->values + m->starts[group], m->rows + m->starts[group],
+						   m->starts[group + 1] - m->starts[group], m->counts[group], m->percent);
 			/* The difference of the largest and the smallest double overflows. */
 			if (isfinite(value))
 				append_double(buf, value);

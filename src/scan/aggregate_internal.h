@@ -15,7 +15,7 @@
 
 #include "src/pattern/pattern.h"
 
-#define LS_SAMPLES_CHUNK 65536
+#define LS_SAMPLES_CHUNK 16384
 
 typedef enum ls_aggregate_kind
 {
@@ -90,10 +90,12 @@ typedef struct ls_hashed
 #define LS_TABLE_PAUSE() CHECK_FOR_INTERRUPTS()
 #include "src/base/hash_table.h"
 
+/* Values of groups, each with the number of its rows; a value may be there several times. */
 typedef struct ls_samples
 {
 	uint32 n;
 	uint32 group[LS_SAMPLES_CHUNK];
+	uint32 rows[LS_SAMPLES_CHUNK];
 	double value[LS_SAMPLES_CHUNK];
 	struct ls_samples *next;
 } ls_samples;
@@ -114,8 +116,10 @@ struct ls_aggregate
 	ls_edge *edges;
 	ls_samples *first;
 	ls_samples *last;
-	Size *starts; /* of the sorted values of each group; set by ls_aggregate_finish */
+	struct ls_recent_sample *recent; /* samples to which equal values are added */
+	Size *starts; /* of the values of each group, and their end; set by ls_aggregate_finish */
 	double *values;
+	uint32 *rows; /* of each of these */
 	uint64 numbers;
 	uint64 others;
 
@@ -149,7 +153,7 @@ extern Numeric ls_aggregate_numeric(int128 units, int scale);
 /* Adds a value to a min or max; `number` NULL: the value is not a number. */
 extern void ls_aggregate_add_extreme(ls_aggregate *m, ls_extreme *x, const ls_scan_value *value,
 									 const ls_num *number);
-extern void ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value);
+extern void ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value, uint32 rows);
 
 /*
  * Writes what a group has of an aggregate that is one value, as bytes; false: it has none.  And adds

@@ -179,6 +179,7 @@ send_samples(outgoing *o, const ls_aggregate *m)
 			memcpy(&bits, &chunk->value[i], sizeof(bits));
 			ls_buf_u32(&o->buf, chunk->group[i]);
 			ls_buf_u64(&o->buf, bits);
+			ls_buf_u32(&o->buf, chunk->rows[i]);
 			end_item(o);
 		}
 	}
@@ -580,7 +581,7 @@ ls_aggregate_take(ls_aggregate *m, uint32 group, ls_reader *r)
 		case MEASURE_PERCENTILE:
 			bits = ls_read_u64(r);
 			memcpy(&value, &bits, sizeof(bits));
-			ls_aggregate_add_sample(m, group, value);
+			ls_aggregate_add_sample(m, group, value, ls_read_u32(r));
 			break;
 		case MEASURE_PATTERNS:
 			take_pattern(m, group, r);

@@ -148,7 +148,12 @@ write_heads(ls_groups *g, division *d)
 
 		if (!keeps_values(m))
 			continue;
-		for (uint32 group = 1; group < Min(d->end, m->capacity); group++)
+		for (const ls_samples *chunk = m->first; chunk != NULL; chunk = chunk->next)
+		{
+			for (uint32 k = 0; k < chunk->n; k++)
+				values[d->partitions[chunk->group[k]]]++;
+		}
+		for (uint32 group = 1; m->kind == MEASURE_DC && group < Min(d->end, m->capacity); group++)
 			values[d->partitions[group]] += m->counts[group];
 		for (uint32 p = 0; p < N_PARTITIONS; p++)
 		{
@@ -202,7 +207,7 @@ write_group(ls_groups *g, division *d, uint32 group)
 typedef struct kept_value
 {
 	uint64 a; /* of a percentile: the double */
-	uint32 b;
+	uint32 b; /* and its rows */
 	uint32 place;
 } kept_value;
 
@@ -218,7 +223,7 @@ write_values(ls_groups *g, const division *d, const ls_aggregate *m)
 		CHECK_FOR_INTERRUPTS();
 		for (uint32 i = 0; i < chunk->n; i++)
 		{
-			kept_value value = {.place = d->places[chunk->group[i]]};
+			kept_value value = {.b = chunk->rows[i], .place = d->places[chunk->group[i]]};
 
 			memcpy(&value.a, &chunk->value[i], sizeof(value.a));
 			write_bytes(g->spill->files[d->partitions[chunk->group[i]]], &value, sizeof(value));
@@ -374,7 +379,7 @@ read_values(BufFile *file, ls_aggregate *m, uint64 n, const uint32 *groups, uint
 		if (m->kind == MEASURE_PERCENTILE)
 		{
 			memcpy(&number, &value.a, sizeof(number));
-			ls_aggregate_add_sample(m, groups[value.place], number);
+			ls_aggregate_add_sample(m, groups[value.place], number, value.b);
 			continue;
 		}
 		m->pending[pending++] =
