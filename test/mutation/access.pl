@@ -493,7 +493,7 @@ sub try_one
 	{
 		foreach my $test (@tests)
 		{
-			next if run($log, 'timeout', '300', 'test/run', $test) == 0;
+			next if run($log, 'env', 'PERL5OPT=-MFirstFailure', 'timeout', '300', 'test/run', $test) == 0;
 			$result = 'killed by ' . $test =~ s{.*/}{}r;
 			last;
 		}
