@@ -206,6 +206,33 @@ typedef enum outcome
 	NO_ROOM  /* in the queue */
 } outcome;
 
+/* How the request is decoded.  false: it has been refused. */
+static bool
+decode_options(ls_accept *accept, const ls_wire_format *format, const ls_request *request,
+			   const ls_queue_share *share, decode_state *state, ls_decode_options *options)
+{
+	ls_sender *sender = &state->group->sender;
+
+	ls_sender_options(&state->sink, sender, state->group->last->builder, next_builder, state,
+					  options);
+	options->most_accepted = ls_queue_most(share->alone);
+	options->most_rejected = format->most_rejected;
+	options->check_peer = check_peer;
+	options->peer_context = sender;
+	options->arena = accept->arena;
+	options->scratch = accept->scratch;
+	return choose_index(accept, request, options) && choose_parse(accept, request, options);
+}
+
+/* Takes what was decoded out of the group again. */
+static void
+give_back(ls_accept *accept, decode_state *state, open_part *last, uint32 first_row)
+{
+	ls_pipelines_leave(&state->sink, false);
+	ls_part_builder_truncate(last->builder, first_row);
+	ls_accept_drop_builders(accept, state->group, last);
+}
+
 /*
  * Decodes the body into the builders of the group and takes room for it.  Unless
  * DONE nothing of it is there.  NO_ROOM: for so many *events.
@@ -229,14 +256,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 		return DONE;
 	}
 	ls_arena_reset(accept->scratch);
-	ls_sender_options(&state.sink, &group->sender, last->builder, next_builder, &state, &options);
-	options.most_accepted = ls_queue_most(share.alone);
-	options.most_rejected = format->most_rejected;
-	options.check_peer = check_peer;
-	options.peer_context = &group->sender;
-	options.arena = accept->arena;
-	options.scratch = accept->scratch;
-	if (!choose_index(accept, request, &options) || !choose_parse(accept, request, &options))
+	if (!decode_options(accept, format, request, &share, &state, &options))
 		return DONE;
 	switch (ls_pipelines_enter(&state.sink, &options, true))
 	{
@@ -275,9 +295,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	}
 	if (request->idempotency_key.len > 0 && ls_accept_answer_too_long(accept, format, result))
 	{
-		ls_pipelines_leave(&state.sink, false);
-		ls_part_builder_truncate(last->builder, first_row);
-		ls_accept_drop_builders(accept, group, last);
+		give_back(accept, &state, last, first_row);
 		ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
 						 "the answer to a request with an Idempotency-Key may have 1 MB; send "
 						 "fewer events at a time",
@@ -286,9 +304,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	}
 	if (!take_room(group, &share, result, &error))
 	{
-		ls_pipelines_leave(&state.sink, false);
-		ls_part_builder_truncate(last->builder, first_row);
-		ls_accept_drop_builders(accept, group, last);
+		give_back(accept, &state, last, first_row);
 		*events = result->accepted;
 		if (error == LS_ERROR_DAILY_QUOTA_EXCEEDED)
 			return CHANGED;

@@ -379,6 +379,76 @@ finds_patterns(const ls_planner *p, uint32 at)
 			(field->n_parts > 1 && at == p->first_stage));
 }
 
+/* first: the stage whose program the parts run. */
+static void
+add_stage(ls_planner *p, const ls_query_stage *stage, bool first)
+{
+	switch (stage->kind)
+	{
+		case LS_QUERY_WHERE:
+			where(p, stage);
+			break;
+		case LS_QUERY_BIN_STAGE:
+			ls_plan_check_bin(p, stage);
+			eval(p, stage);
+			break;
+		case LS_QUERY_EVAL:
+			eval(p, stage);
+			break;
+		case LS_QUERY_RENAME:
+			rename_fields(p, stage);
+			break;
+		case LS_QUERY_REX:
+			rex(p, stage);
+			break;
+		case LS_QUERY_LOOKUP:
+			ls_plan_lookup(p, stage);
+			break;
+		case LS_QUERY_HEAD:
+			head(p, stage);
+			break;
+		case LS_QUERY_DEDUP:
+			dedup(p, stage);
+			break;
+		case LS_QUERY_SORT:
+			sort(p, stage);
+			break;
+		case LS_QUERY_FIELDS:
+			ls_plan_fields(p, stage);
+			break;
+		case LS_QUERY_STATS:
+			ls_plan_stats(p, stage, first);
+			break;
+		case LS_QUERY_TOP:
+		case LS_QUERY_RARE:
+			ls_plan_top(p, stage, first);
+			break;
+		case LS_QUERY_TIMECHART:
+			ls_plan_timechart(p, stage, first);
+			break;
+		case LS_QUERY_PATTERNS:
+			ls_plan_patterns(p, stage, first);
+			break;
+		case LS_QUERY_TABLE:
+			ls_plan_columns(p, stage);
+			break;
+		case LS_QUERY_TAIL:
+			tail(p, stage);
+			break;
+		case LS_QUERY_FILLNULL:
+			fillnull(p, stage);
+			break;
+		case LS_QUERY_JSON:
+		case LS_QUERY_LOGFMT:
+		case LS_QUERY_KV:
+			ls_plan_extract(p, stage);
+			break;
+		case LS_QUERY_EVENTSTATS:
+			ls_plan_eventstats(p, stage);
+			break;
+	}
+}
+
 static void
 add_stages(ls_planner *p)
 {
@@ -423,70 +493,7 @@ add_stages(ls_planner *p)
 								  ls_plan_integer(p, p->search->limit)));
 		scanned = true;
 		label_if_needed(p, stage);
-		switch (stage->kind)
-		{
-			case LS_QUERY_WHERE:
-				where(p, stage);
-				break;
-			case LS_QUERY_BIN_STAGE:
-				ls_plan_check_bin(p, stage);
-				eval(p, stage);
-				break;
-			case LS_QUERY_EVAL:
-				eval(p, stage);
-				break;
-			case LS_QUERY_RENAME:
-				rename_fields(p, stage);
-				break;
-			case LS_QUERY_REX:
-				rex(p, stage);
-				break;
-			case LS_QUERY_LOOKUP:
-				ls_plan_lookup(p, stage);
-				break;
-			case LS_QUERY_HEAD:
-				head(p, stage);
-				break;
-			case LS_QUERY_DEDUP:
-				dedup(p, stage);
-				break;
-			case LS_QUERY_SORT:
-				sort(p, stage);
-				break;
-			case LS_QUERY_FIELDS:
-				ls_plan_fields(p, stage);
-				break;
-			case LS_QUERY_STATS:
-				ls_plan_stats(p, stage, first);
-				break;
-			case LS_QUERY_TOP:
-			case LS_QUERY_RARE:
-				ls_plan_top(p, stage, first);
-				break;
-			case LS_QUERY_TIMECHART:
-				ls_plan_timechart(p, stage, first);
-				break;
-			case LS_QUERY_PATTERNS:
-				ls_plan_patterns(p, stage, first);
-				break;
-			case LS_QUERY_TABLE:
-				ls_plan_columns(p, stage);
-				break;
-			case LS_QUERY_TAIL:
-				tail(p, stage);
-				break;
-			case LS_QUERY_FILLNULL:
-				fillnull(p, stage);
-				break;
-			case LS_QUERY_JSON:
-			case LS_QUERY_LOGFMT:
-			case LS_QUERY_KV:
-				ls_plan_extract(p, stage);
-				break;
-			case LS_QUERY_EVENTSTATS:
-				ls_plan_eventstats(p, stage);
-				break;
-		}
+		add_stage(p, stage, first);
 	}
 	if (!scanned)
 		ls_plan_scan(p, NULL);

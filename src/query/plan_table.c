@@ -388,6 +388,22 @@ ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
 
 /* ---- top, rare ---- */
 
+/* A field after n_before others. */
+static void
+check_top_field(ls_planner *p, const ls_query_stage *stage, const ls_query_field *field,
+				const table *t, int n_before)
+{
+	for (int i = 0; i < n_before; i++)
+	{
+		if (ls_str_eq(t->columns[i].name, ls_query_field_written(field)))
+			ls_search_fail(p->search, field->span, "the field is named twice");
+	}
+	if (ls_str_eq(field->name, LS_STR("count")) || ls_str_eq(field->name, LS_STR("percent")))
+		ls_search_fail(p->search, field->span,
+					   "%s makes a column of that name: rename the field first",
+					   ls_query_stage_name(stage->kind));
+}
+
 /* Rows without one of the fields are not counted. */
 void
 ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first)
@@ -420,15 +436,7 @@ ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first)
 		const ls_query_field *field = i < n_by ? stage->by.items[i] : stage->fields.items[i - n_by];
 		char *value = first ? psprintf("g.keys[%d]", i + 1) : ls_plan_known(p, field);
 
-		for (int j = 0; j < i; j++)
-		{
-			if (ls_str_eq(t.columns[j].name, ls_query_field_written(field)))
-				ls_search_fail(p->search, field->span, "the field is named twice");
-		}
-		if (ls_str_eq(field->name, LS_STR("count")) || ls_str_eq(field->name, LS_STR("percent")))
-			ls_search_fail(p->search, field->span,
-						   "%s makes a column of that name: rename the field first",
-						   ls_query_stage_name(stage->kind));
+		check_top_field(p, stage, field, &t, i);
 		add_column(p, &t, ls_query_field_written(field), LS_COLUMN_ANY, value);
 		if (i >= n_by)
 			appendStringInfo(&where, "%snullif(%s, 'null') IS NOT NULL",
