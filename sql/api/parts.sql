@@ -54,37 +54,39 @@ COMMENT ON VIEW logsvc.parts IS
 'Operators: parts by organization, index, day and level of merging (1 as written, 9 full, -1 unreadable)';
 GRANT SELECT ON logsvc.parts TO logsvc_admin;
 
--- Makes the partitions of today and of the two days that events may already
--- name (timestamps up to 24 hours ahead are accepted).  Days that have none
--- share the default partition.
-CREATE OR REPLACE FUNCTION logsvc_internal.make_part_partitions() RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+-- Makes the partition of a day.  Days that have none share the default partition, which must be
+-- locked for a moment: no event of the new partition may be in it.  The lock is taken last, and the
+-- caller limits how long others queue up behind us for it.
+CREATE OR REPLACE FUNCTION logsvc_internal.make_part_partition(day date) RETURNS boolean
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  today date := (now() AT TIME ZONE 'UTC')::date;
-  d date;
-  name text;
+  name text := 'part_' || to_char(day, 'YYYYMMDD');
+  taken boolean;
 BEGIN
-  IF NOT EXISTS (SELECT FROM generate_series(0, 2) n
-                  WHERE to_regclass('logsvc_internal.part_' || to_char(today + n, 'YYYYMMDD')) IS NULL) THEN
-    RETURN;
-  END IF;
   -- One at a time, by the lock that ATTACH takes too; tenants cannot have it.
   LOCK TABLE ONLY logsvc_internal.part IN SHARE UPDATE EXCLUSIVE MODE;
-  FOR d IN SELECT today + n FROM generate_series(0, 2) n LOOP
-    name := 'part_' || to_char(d, 'YYYYMMDD');
-    CONTINUE WHEN to_regclass('logsvc_internal.' || name) IS NOT NULL;
-    -- CREATE and ATTACH: PARTITION OF would lock out every reader.
-    EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other INCLUDING ALL)'
-                   ' WITH (%s)', name,
-                   (SELECT string_agg(o, ', ') FROM logsvc_internal.part_options() AS o));
-    EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
-    EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I'
-                   ' FOR VALUES FROM (%L) TO (%L)', name, d, d + 1);
-  END LOOP;
+  IF to_regclass('logsvc_internal.' || name) IS NOT NULL THEN
+    RETURN true;
+  END IF;
+  SELECT EXISTS (SELECT FROM logsvc_internal.part_other p
+    WHERE p.day = make_part_partition.day) INTO taken;
+  IF taken THEN
+    RETURN false;
+  END IF;
+  -- CREATE and ATTACH: PARTITION OF would lock out every reader.
+  EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other INCLUDING ALL)'
+                 ' WITH (%s)', name,
+                 (SELECT string_agg(o, ', ') FROM logsvc_internal.part_options() AS o));
+  EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
+  LOCK TABLE ONLY logsvc_internal.part_other IN ACCESS EXCLUSIVE MODE;
+  EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I'
+                 ' FOR VALUES FROM (%L) TO (%L)', name, day, day + 1);
+  RETURN true;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.make_part_partitions() IS
-'Creates the daily partitions of the store for today and the next two days';
-REVOKE ALL ON FUNCTION logsvc_internal.make_part_partitions() FROM PUBLIC;
+COMMENT ON FUNCTION logsvc_internal.make_part_partition(date) IS
+'Creates the partition of a day, if there is none; false: the default partition has events of that '
+'day, so it stays there';
+REVOKE ALL ON FUNCTION logsvc_internal.make_part_partition(date) FROM PUBLIC;

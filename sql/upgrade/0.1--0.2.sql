@@ -138,6 +138,7 @@ DROP FUNCTION logsvc.update_index(text, int, text, text[]);
 DROP FUNCTION logsvc.update_organization(text, text, text, int, text[], text, text[]);
 
 DROP FUNCTION logsvc_internal.part_fields(bigint, bytea);
+DROP FUNCTION logsvc_internal.make_part_partitions();
 DROP FUNCTION logsvc_internal.find_rate_limit(text);
 DROP FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text, text, text, integer,
 	text, jsonb);

@@ -36,6 +36,10 @@
 
 #define ENTRY "entry of the queue" /* in messages, with its batch */
 
+/* Days whose partitions are made before a transaction is tried again, and how often it is. */
+#define MAX_MISSING 32
+#define MISSING_TRIES 16
+
 /* Events of one organization, index and day on their way into a part. */
 typedef struct target
 {
@@ -57,6 +61,9 @@ typedef struct write_state
 	ls_write_counts *counts; /* NULL: of what is not in the queue */
 	ls_arena *arena;
 	target *targets;
+	DateADT missing[MAX_MISSING]; /* days that shall have a partition first */
+	int n_missing;
+	bool as_it_is; /* no day waits for a partition */
 } write_state;
 
 /* Events that one transaction takes, of whole entries, and that a part it makes has at most. */
@@ -80,6 +87,9 @@ store_target(write_state *state, target *t)
 
 	if (ls_part_builder_rows(t->builder) == 0)
 		return;
+	if (state->n_missing > 0)
+		ereport(ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				errmsg("days have no partitions yet"));
 	ls_buf_init(&header, state->arena);
 	ls_buf_init(&body, state->arena);
 	if (!ls_part_builder_finish(t->builder, LS_CODEC_FRESH, true, &header, &body, &stats))
@@ -91,6 +101,23 @@ store_target(write_state *state, target *t)
 	ls_part_builder_reset(t->builder);
 	t->min_batch = UINT64_MAX;
 	t->max_batch = 0;
+}
+
+/* What comes out of the queue can go back, until its day has a partition. */
+static void
+note_day(write_state *state, const target *t)
+{
+	DateADT day = (DateADT) (t->day - (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE));
+
+	if (state->counts == NULL || state->as_it_is || state->n_missing == MAX_MISSING ||
+		ls_store_day_state(day, &t->organization, t->index) != LS_DAY_MISSING)
+		return;
+	for (int i = 0; i < state->n_missing; i++)
+	{
+		if (state->missing[i] == day)
+			return;
+	}
+	state->missing[state->n_missing++] = day;
 }
 
 static target *
@@ -117,6 +144,7 @@ find_target(write_state *state, const pg_uuid_t *organization, ls_str index, int
 	}
 	if (t == NULL || t->builder == NULL || t->index.data == NULL)
 		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	note_day(state, t);
 	return t;
 }
 
@@ -438,7 +466,7 @@ write_taken(void *context)
 }
 
 static bool
-write_transaction(write_state *state, uint32 *events, ls_caught *caught)
+write_once(write_state *state, uint32 *events, ls_caught *caught)
 {
 	static ls_write_counts counts;
 	ls_time begun;
@@ -446,6 +474,9 @@ write_transaction(write_state *state, uint32 *events, ls_caught *caught)
 
 	counts.n = 0;
 	state->counts = &counts;
+	state->events = 0;
+	state->targets = NULL;
+	state->n_missing = 0;
 	begun = ls_now();
 	committed = ls_transaction(write_taken, state, caught);
 	if (committed && state->events > 0)
@@ -453,7 +484,7 @@ write_transaction(write_state *state, uint32 *events, ls_caught *caught)
 		ls_metric_observe(LS_M_WRITER_TIME, ls_now() - begun);
 		ls_metric_add(LS_M_WRITER_EVENTS, state->events);
 	}
-	else if (!committed)
+	else if (!committed && state->n_missing == 0)
 		ls_metric_add(LS_M_WRITER_FAILURES, 1);
 	*events = committed ? state->events : 0;
 	if (*events > 0)
@@ -462,6 +493,20 @@ write_transaction(write_state *state, uint32 *events, ls_caught *caught)
 		LS_STOP_POINT("write_after_commit");
 	}
 	return committed;
+}
+
+static bool
+write_transaction(write_state *state, uint32 *events, ls_caught *caught)
+{
+	for (int i = 0;; i++)
+	{
+		if (write_once(state, events, caught))
+			return true;
+		if (state->n_missing == 0)
+			return false;
+		(void) ls_store_make_days(state->missing, state->n_missing);
+		state->as_it_is = i == MISSING_TRIES;
+	}
 }
 
 bool

@@ -13,7 +13,7 @@
 
 #include "utils/date.h"
 
-/* ---- table.c: parts in tables ---- */
+/* ---- table.c: parts in tables; days.c: their partitions ---- */
 
 /*
  * Levels of stored parts: 1 as written; n + 1 merged from parts of level n or below.
@@ -53,8 +53,31 @@ extern int ls_store_list_partitions(ls_partition **partitions);
 /* The number of partitions of the store. */
 extern int ls_store_partitions(void);
 
-/* Makes the daily partitions of today and the next days; in a transaction with SPI. */
-extern void ls_store_make_partitions(void);
+/* The partition of a day. */
+typedef enum ls_day_state
+{
+	LS_DAY_THERE,
+	LS_DAY_MISSING,
+	LS_DAY_OTHER /* it has none, and shall have none: its events are in the default partition */
+} ls_day_state;
+
+/*
+ * Has the day a partition?  MISSING: no, but it may have one for events of the index, because
+ * they are still to be kept and the day is one of the last LS_STORE_DAYS.  In a transaction with
+ * SPI.
+ */
+#define LS_STORE_DAYS 366
+extern ls_day_state ls_store_day_state(DateADT day, const pg_uuid_t *organization, ls_str index);
+
+/*
+ * Makes the partitions of days, in transactions of its own.  False: not all of them, because the
+ * default partition has events of a day, or because something failed, which is logged.  Such a
+ * day is OTHER for a minute.
+ */
+extern bool ls_store_make_days(const DateADT *days, int n);
+
+/* Makes the partitions of today and the next two days, likewise. */
+extern bool ls_store_make_days_ahead(void);
 
 /* The UTC day of a time, as a date datum. */
 extern Datum ls_store_day(ls_time time);

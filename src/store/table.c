@@ -113,13 +113,6 @@ ls_store_partitions(void)
 }
 
 void
-ls_store_make_partitions(void)
-{
-	if (SPI_execute("SELECT logsvc_internal.make_part_partitions()", false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not make partitions of the store");
-}
-
-void
 ls_store_limit_waits(void)
 {
 	ls_transaction_set("lock_timeout", "5s");

@@ -18,27 +18,18 @@
 #include "src/store/store.h"
 
 #define PARTITION_INTERVAL (3600 * USECS_PER_SEC)
+#define PARTITION_RETRY (60 * USECS_PER_SEC)
 
-static void
-make_partitions(void *context)
-{
-	ls_store_make_partitions();
-}
-
-/* The first writer makes daily partitions ahead. */
-static void
+/* The first writer makes daily partitions ahead.  Returns the ms after which it looks again. */
+static long
 keep_partitions(void)
 {
-	static TimestampTz last = 0;
+	static TimestampTz next = 0;
 	TimestampTz now = GetCurrentTimestamp();
-	ls_caught caught;
 
-	if (last != 0 && now - last < PARTITION_INTERVAL)
-		return;
-	last = now;
-	if (!ls_transaction(make_partitions, NULL, &caught))
-		ereport(LOG, errcode(caught.sqlstate),
-				errmsg("logsvc could not make partitions of its store: %s", caught.format));
+	if (now >= next)
+		next = now + (ls_store_make_days_ahead() ? PARTITION_INTERVAL : PARTITION_RETRY);
+	return (long) ((next - now) / 1000 + 1);
 }
 
 /*
@@ -80,11 +71,10 @@ ls_writer_loop(ls_slot *slot)
 		int shard;
 		int shards;
 		long keep;
+		long ahead = first ? keep_partitions() : -1;
 
-		if (first)
-			keep_partitions();
 		ls_worker_share(slot, &shard, &shards);
-		keep = ls_delivery_keep(delivery, first, shard, shards);
+		keep = sooner(ahead, ls_delivery_keep(delivery, first, shard, shards));
 		if (first)
 			keep = sooner(keep, ls_segments_keep());
 		if (ls_delivery_waits(delivery))
@@ -97,7 +87,7 @@ ls_writer_loop(ls_slot *slot)
 			ls_queue_note_oldest(slot->index, 0);
 			pending_since = 0;
 			found_nothing = false;
-			timeout = sooner(first ? 600 * 1000L : -1, keep);
+			timeout = keep;
 			continue;
 		}
 		if (pending_since == 0)

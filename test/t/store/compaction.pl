@@ -199,11 +199,6 @@ ok(wait_until(sub { parts($day) == 1 }), 'become one');
 is_deeply([ count() ], [ $number - 1, $number - 1 ], 'with all events');
 
 # New parts of such a day are seen at once, and merged as they come: no minute between.
-$t->sql(q{DO $$ DECLARE d date := (now() AT TIME ZONE 'UTC')::date - 2; name text := 'part_' || to_char(d, 'YYYYMMDD'); BEGIN
-	EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other INCLUDING ALL)', name);
-	EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
-	EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I FOR VALUES FROM (%L) TO (%L)', name, d, d + 1);
-END $$});
 $day = "day = (now() AT TIME ZONE 'UTC')::date - 2";
 foreach my $wave (1, 2)
 {

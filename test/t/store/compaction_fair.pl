@@ -16,20 +16,21 @@ my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '10ms'",
 $t->organization($_) foreach 'greedy', 'acme';
 my $stored = sub { wait_until(sub { !$t->sql('SELECT count(*) FROM logsvc_internal.queue') }) };
 
-# More keys than a look finds: 80 days past of 7 indexes, 9 small parts in each.
+# More keys than a look finds: 80 days, too old for partitions of their own, of 7 indexes, 9 small
+# parts in each.
 $t->sql(q{INSERT INTO logsvc_internal.log_index (organization_id, name)
 	SELECT id, 'i' || n FROM logsvc_internal.organization, generate_series(1, 6) n WHERE slug = 'greedy'});
 foreach my $wave (1 .. 9)
 {
 	$t->sql(q{SELECT logsvc.act_as('greedy'); SELECT logsvc.ingest(jsonb_agg(jsonb_build_object('event', 'old',
 		'index', i, 'timestamp', (extract(epoch FROM now() - d * interval '1 day') * 1000)::bigint)))
-		FROM generate_series(4, 83) d, unnest('{main,i1,i2,i3,i4,i5,i6}'::text[]) i});
+		FROM generate_series(404, 483) d, unnest('{main,i1,i2,i3,i4,i5,i6}'::text[]) i});
 	$stored->();
 }
 foreach my $wave (1 .. 8)
 {
 	$t->sql(q{SELECT logsvc.act_as('acme'); SELECT logsvc.ingest(jsonb_agg(jsonb_build_object('event', 'few',
-		'timestamp', (extract(epoch FROM now() - d * interval '1 day') * 1000)::bigint))) FROM unnest('{0,4}'::int[]) d});
+		'timestamp', (extract(epoch FROM now() - d * interval '1 day') * 1000)::bigint))) FROM unnest('{0,404}'::int[]) d});
 	$stored->();
 }
 cmp_ok($t->sql(q{SELECT count(*) FROM (SELECT FROM logsvc_internal.part_other WHERE index_name IN ('main', 'i1', 'i2', 'i3', 'i4', 'i5', 'i6')

@@ -1,0 +1,205 @@
+/*-------------------------------------------------------------------------
+ *
+ * days.c
+ *	  Partitions of days: who makes them, and when a day shall have one.
+ *
+ * A writer makes the partition of a past day before it stores the first events of that
+ * day.  Timestamps come from senders, so there is a bound: a day has a partition only when
+ * it is one of the last LS_STORE_DAYS and its events are still to be kept.  Whatever is
+ * sent, there are no more partitions than a year makes.
+ *
+ * Attaching a partition takes a lock that nobody else may have on the default partition.
+ * Whoever waits for a lock makes others queue up, so we wait for some ms only, and try
+ * again a moment later.  When the lock cannot be had at all, events go to the default
+ * partition; then their day stays there, because moving parts would take them from
+ * searches with an older snapshot.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/store.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#define TRIES 20
+#define LOCK_TIMEOUT "10ms"
+#define TRY_INTERVAL 25000 /* us */
+
+/* For so long a day is not tried again; and how many are remembered. */
+#define REFUSED_TIME (60 * USECS_PER_SEC)
+#define MAX_REFUSED 512
+
+static struct
+{
+	DateADT day;
+	TimestampTz until; /* 0: none */
+} refused[MAX_REFUSED];
+
+static DateADT
+today(void)
+{
+	return DatumGetDateADT(ls_store_day(ls_now()));
+}
+
+static bool
+has_partition(DateADT day)
+{
+	char name[NAMEDATALEN];
+	int year;
+	int month;
+	int d;
+
+	j2date(day + POSTGRES_EPOCH_JDATE, &year, &month, &d);
+	snprintf(name, sizeof(name), "part_%04d%02d%02d", year, month, d);
+	return OidIsValid(get_relname_relid(name, get_namespace_oid("logsvc_internal", false)));
+}
+
+static bool
+is_refused(DateADT day)
+{
+	int i = (int) ((uint32) day % MAX_REFUSED);
+
+	return refused[i].day == day && refused[i].until > GetCurrentTimestamp();
+}
+
+static void
+refuse(DateADT day)
+{
+	int i = (int) ((uint32) day % MAX_REFUSED);
+
+	refused[i].day = day;
+	refused[i].until = GetCurrentTimestamp() + REFUSED_TIME;
+}
+
+/* Will events of that day be kept, or removed at the next look? */
+static bool
+is_kept(DateADT day, const pg_uuid_t *organization, ls_str index)
+{
+	static SPIPlanPtr plan = NULL;
+	static const Oid types[] = {UUIDOID, TEXTOID, DATEOID};
+	Datum values[] = {UUIDPGetDatum(organization), PointerGetDatum(ls_text_of_str(index)),
+					  DateADTGetDatum(day)};
+	bool kept;
+
+	if (plan == NULL)
+	{
+		/* As logsvc_internal.expire_parts has it. */
+		SPIPlanPtr made =
+			SPI_prepare("SELECT FROM logsvc_internal.organization_retention AS o"
+						" LEFT JOIN logsvc_internal.index_retention AS r"
+						"  ON r.organization_id = o.organization_id AND r.name = $2"
+						" WHERE o.organization_id = $1 AND (($3 + 1)::pg_catalog.timestamp"
+						"  AT TIME ZONE 'UTC' < pg_catalog.now() - pg_catalog.make_interval(days =>"
+						"  CASE WHEN r.name IS NULL THEN o.days ELSE r.days END)) IS NOT TRUE",
+						lengthof(types), (Oid *) types);
+
+		if (made == NULL || SPI_keepplan(made) != 0)
+			elog(ERROR, "could not prepare looking for a retention");
+		plan = made;
+	}
+	if (SPI_execute_plan(plan, values, NULL, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for a retention");
+	kept = SPI_processed == 1;
+	pfree(DatumGetPointer(values[1]));
+	return kept;
+}
+
+ls_day_state
+ls_store_day_state(DateADT day, const pg_uuid_t *organization, ls_str index)
+{
+	DateADT now = today();
+
+	if (day <= now - LS_STORE_DAYS || day > now + 2)
+		return LS_DAY_OTHER;
+	if (has_partition(day))
+		return LS_DAY_THERE;
+	if (is_refused(day) || !is_kept(day, organization, index))
+		return LS_DAY_OTHER;
+	return LS_DAY_MISSING;
+}
+
+typedef struct making
+{
+	DateADT day;
+	bool made;
+} making;
+
+static void
+make(void *context)
+{
+	static const Oid types[] = {DATEOID};
+	making *m = context;
+	Datum values[] = {DateADTGetDatum(m->day)};
+	bool isnull;
+
+	ls_transaction_set("lock_timeout", LOCK_TIMEOUT);
+	/* Others wait for our lock until we have committed; and an empty table is soon made again. */
+	ls_transaction_set("synchronous_commit", "off");
+	if (SPI_execute_with_args("SELECT logsvc_internal.make_part_partition($1)", lengthof(types),
+							  (Oid *) types, values, NULL, false, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not make a partition of the store");
+	m->made = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	LS_STOP_POINT("partition_before_commit");
+}
+
+/* False: see *caught.  Whether there is a partition then says m->made. */
+static bool
+make_patiently(making *m, ls_caught *caught)
+{
+	for (int i = 0; i < TRIES; i++)
+	{
+		if (i > 0)
+			pg_usleep(TRY_INTERVAL);
+		CHECK_FOR_INTERRUPTS();
+		if (ls_transaction(make, m, caught))
+			return true;
+		if (caught->sqlstate != ERRCODE_LOCK_NOT_AVAILABLE)
+			break;
+	}
+	return false;
+}
+
+bool
+ls_store_make_days(const DateADT *days, int n)
+{
+	bool all = true;
+	bool failed = false;
+
+	for (int i = 0; i < n; i++)
+	{
+		making m = {.day = days[i]};
+		ls_caught caught;
+
+		/* What was in the way of one is in the way of the others. */
+		if (!failed && !make_patiently(&m, &caught))
+		{
+			failed = true;
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not make partitions of its store: %s", caught.format),
+					errdetail("Events of those days go to logsvc_internal.part_other meanwhile."));
+		}
+		if (!m.made)
+		{
+			refuse(days[i]);
+			all = false;
+		}
+	}
+	return all;
+}
+
+bool
+ls_store_make_days_ahead(void)
+{
+	DateADT now = today();
+	const DateADT days[] = {now, now + 1, now + 2};
+
+	return ls_store_make_days(days, lengthof(days));
+}
