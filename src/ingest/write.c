@@ -110,7 +110,7 @@ note_day(write_state *state, const target *t)
 	DateADT day = (DateADT) (t->day - (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE));
 
 	if (state->counts == NULL || state->as_it_is || state->n_missing == MAX_MISSING ||
-		ls_store_day_state(day, &t->organization, t->index) != LS_DAY_MISSING)
+		!ls_store_misses_day(day))
 		return;
 	for (int i = 0; i < state->n_missing; i++)
 	{

@@ -5,7 +5,7 @@
  *
  * A writer makes the partition of a past day before it stores the first events of that
  * day.  Timestamps come from senders, so there is a bound: a day has a partition only when
- * it is one of the last LS_STORE_DAYS and its events are still to be kept.  Whatever is
+ * it is one of the last LS_STORE_DAYS and somebody still keeps such events.  Whatever is
  * sent, there are no more partitions than a year makes.
  *
  * Attaching a partition takes a lock that nobody else may have on the default partition.
@@ -26,7 +26,6 @@
 #include "utils/datetime.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
-#include "utils/uuid.h"
 
 #define TRIES 20
 #define LOCK_TIMEOUT "10ms"
@@ -78,27 +77,27 @@ refuse(DateADT day)
 	refused[i].until = GetCurrentTimestamp() + REFUSED_TIME;
 }
 
-/* Will events of that day be kept, or removed at the next look? */
+/*
+ * Does anybody keep events of that day, or does all of it go at the next look?  By all, not by
+ * whose the events are: what is past the retention of one, in the default partition, would keep
+ * the events of others from having a partition.
+ */
 static bool
-is_kept(DateADT day, const pg_uuid_t *organization, ls_str index)
+is_kept(DateADT day)
 {
 	static SPIPlanPtr plan = NULL;
-	static const Oid types[] = {UUIDOID, TEXTOID, DATEOID};
-	Datum values[] = {UUIDPGetDatum(organization), PointerGetDatum(ls_text_of_str(index)),
-					  DateADTGetDatum(day)};
-	bool kept;
+	static const Oid types[] = {DATEOID};
+	Datum values[] = {DateADTGetDatum(day)};
 
 	if (plan == NULL)
 	{
-		/* As logsvc_internal.expire_parts has it. */
-		SPIPlanPtr made =
-			SPI_prepare("SELECT FROM logsvc_internal.organization_retention AS o"
-						" LEFT JOIN logsvc_internal.index_retention AS r"
-						"  ON r.organization_id = o.organization_id AND r.name = $2"
-						" WHERE o.organization_id = $1 AND (($3 + 1)::pg_catalog.timestamp"
-						"  AT TIME ZONE 'UTC' < pg_catalog.now() - pg_catalog.make_interval(days =>"
-						"  CASE WHEN r.name IS NULL THEN o.days ELSE r.days END)) IS NOT TRUE",
-						lengthof(types), (Oid *) types);
+		/* As logsvc_internal.expire_parts has it; reserved indexes take nothing from senders. */
+		SPIPlanPtr made = SPI_prepare(
+			"SELECT FROM logsvc_internal.index_retention AS r"
+			" WHERE NOT pg_catalog.starts_with(r.name, '_')"
+			" AND (($1 + 1)::pg_catalog.timestamp AT TIME ZONE 'UTC'"
+			"  < pg_catalog.now() - pg_catalog.make_interval(days => r.days)) IS NOT TRUE LIMIT 1",
+			lengthof(types), (Oid *) types);
 
 		if (made == NULL || SPI_keepplan(made) != 0)
 			elog(ERROR, "could not prepare looking for a retention");
@@ -106,23 +105,20 @@ is_kept(DateADT day, const pg_uuid_t *organization, ls_str index)
 	}
 	if (SPI_execute_plan(plan, values, NULL, true, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for a retention");
-	kept = SPI_processed == 1;
-	pfree(DatumGetPointer(values[1]));
-	return kept;
+	return SPI_processed == 1;
 }
 
-ls_day_state
-ls_store_day_state(DateADT day, const pg_uuid_t *organization, ls_str index)
+bool
+ls_store_misses_day(DateADT day)
 {
 	DateADT now = today();
 
-	if (day <= now - LS_STORE_DAYS || day > now + 2)
-		return LS_DAY_OTHER;
-	if (has_partition(day))
-		return LS_DAY_THERE;
-	if (is_refused(day) || !is_kept(day, organization, index))
-		return LS_DAY_OTHER;
-	return LS_DAY_MISSING;
+	if (day <= now - LS_STORE_DAYS || day > now + 2 || has_partition(day) || is_refused(day))
+		return false;
+	if (is_kept(day))
+		return true;
+	refuse(day);
+	return false;
 }
 
 typedef struct making
@@ -139,6 +135,11 @@ make(void *context)
 	Datum values[] = {DateADTGetDatum(m->day)};
 	bool isnull;
 
+	/* Who makes partitions waits for others who do; nobody else waits for this lock. */
+	ls_store_limit_waits();
+	if (SPI_execute("LOCK TABLE ONLY logsvc_internal.part IN SHARE UPDATE EXCLUSIVE MODE", false,
+					0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not lock the store");
 	ls_transaction_set("lock_timeout", LOCK_TIMEOUT);
 	/* Others wait for our lock until we have committed; and an empty table is soon made again. */
 	ls_transaction_set("synchronous_commit", "off");

@@ -53,26 +53,17 @@ extern int ls_store_list_partitions(ls_partition **partitions);
 /* The number of partitions of the store. */
 extern int ls_store_partitions(void);
 
-/* The partition of a day. */
-typedef enum ls_day_state
-{
-	LS_DAY_THERE,
-	LS_DAY_MISSING,
-	LS_DAY_OTHER /* it has none, and shall have none: its events are in the default partition */
-} ls_day_state;
-
 /*
- * Has the day a partition?  MISSING: no, but it may have one for events of the index, because
- * they are still to be kept and the day is one of the last LS_STORE_DAYS.  In a transaction with
- * SPI.
+ * Has the day no partition, but may have one?  That is so if somebody still keeps events of that
+ * day, and it is one of the last LS_STORE_DAYS.  In a transaction with SPI.
  */
 #define LS_STORE_DAYS 366
-extern ls_day_state ls_store_day_state(DateADT day, const pg_uuid_t *organization, ls_str index);
+extern bool ls_store_misses_day(DateADT day);
 
 /*
  * Makes the partitions of days, in transactions of its own.  False: not all of them, because the
  * default partition has events of a day, or because something failed, which is logged.  Such a
- * day is OTHER for a minute.
+ * day may have none for a minute.
  */
 extern bool ls_store_make_days(const DateADT *days, int n);
 
