@@ -67,7 +67,7 @@ await test(async (browser) => {
 	idle.on('requestfinished', (request) => asked.push(assetOf(request.url())));
 	await idle.goto(`${base}/o/acme/search`);
 	await rows(idle).waitFor();
-	await until('all areas', () => ['search', 'explore', 'monitor', 'data', 'settings'].every((area) => asked.some((one) => one?.startsWith(`${area}.`))));
+	await until('all areas', () => ['first', 'screens'].every((area) => asked.some((one) => one?.startsWith(`${area}.`))));
 	await until('the last of them', async () => {
 		const loaded = asked.length;
 		await idle.waitForTimeout(1000);

@@ -183,8 +183,8 @@ SKIP: {
 	$now += $sent{$_} foreach keys %first;
 	$all += $sent{$_} foreach grep { !/time-series|LICENSES/ } keys %sent;
 	cmp_ok($now, '<=', 40_000, "the first load of the search screen: $now bytes of " . join(' ', sort keys %first));
-	cmp_ok($all, '<=', 168_000, "everything but uPlot: $all bytes");
-	cmp_ok(scalar keys %sent, '<=', 14, 'in few files');
+	cmp_ok($all, '<=', 156_000, "everything but uPlot: $all bytes");
+	cmp_ok(scalar keys %sent, '<=', 9, 'in few files');
 }
 
 done_testing();
