@@ -57,7 +57,7 @@ sub order
 {
 	my ($age, $region, @of) = @_;
 	my $number = 80_000 + int rand 9_999;
-	my $items = 1 + int rand 4;
+	my $items = 2 + int rand 4;
 	my $amount = sprintf '%.2f', 19 + rand 240;
 	my %order = (order => $number, region => $region);
 	my $bad = $age < $broken && $age > $mended && rand() < 0.55;

@@ -80,7 +80,7 @@ export default function Alerts()
 			columns=${[
 				{ key: 'status', title: 'Status', render: (row) => html`<${AlertStatus} status=${row.status} />` },
 				{ key: 'severity', title: 'Severity', render: (row) => html`<${Severity} severity=${row.severity} />` },
-				{ key: 'rule', title: 'Alert', class: 'rule-name', render: (row) => html`<a class="break" href=${`${orgPath('/alerts')}${alertQuery(row.id)}`}>${row.ruleName}</a>
+				{ key: 'rule', title: 'Alert', class: 'rule-name', names: true, render: (row) => html`<a class="break" href=${`${orgPath('/alerts')}${alertQuery(row.id)}`}>${row.ruleName}</a>
 					${groupText(row.groupKey) && html`<span class="small mono muted truncate-2">${groupText(row.groupKey)}</span>`}` },
 				{ key: 'value', title: 'Value', align: 'end', render: (row) => html`${valueText(row.value)}${row.threshold !== null && html`<span class="faint"> / ${valueText(row.threshold)}</span>`}` },
 				{ key: 'started', title: 'Began', render: (row) => html`<${RelativeTime} value=${row.startedAt} />` },

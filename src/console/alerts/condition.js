@@ -100,13 +100,13 @@ export function ConditionSentence({ rule, set, errorAt })
 			${condition.kind === 'value' && html`<div class="sentence-part group-field"><${Combobox} label="Column" hideLabel placeholder="column" load=${loadFieldNames} value=${condition.column ?? ''} onInput=${(column) => change({ column })} /></div>`}
 			${compares && html`<span>is</span><${Pick} label="Comparison" value=${condition.op} options=${operators} onInput=${(op) => change({ op })} />
 				<${NumberPart} label="Threshold" value=${condition.threshold} onInput=${(threshold) => change({ threshold })} />`}
-			${condition.kind === 'newTemplate' && html`<span>that was not there for</span><${NumberPart} label="Days" integer min="1" value=${condition.days} onInput=${(days) => change({ days })} /><span>days,</span>`}
+			${condition.kind === 'newTemplate' && html`<span>that was not there for</span><${NumberPart} label="Days" integer min="1" value=${condition.days} onInput=${(days) => change({ days })} /><span>days</span>`}
 			<span>in the last</span>
 			<${Span} label="Range of each check" seconds=${secondsOf(schedule.lookback)} choices=${[60, 300, 600, 900, 3600, 86_400]} least=${1} most=${2_592_000}
 				onInput=${(seconds) => time({ lookback: shortSpan(seconds) })} />
-			<span>, checked every</span>
+			<span>checked every</span>
 			<${Span} label="Time between checks" seconds=${schedule.everySeconds} choices=${[10, 30, 60, 300, 900, 3600]} least=${10} most=${86_400} onInput=${(everySeconds) => time({ everySeconds })} />
-			<span>, and this</span>
+			<span>and this</span>
 			<${Span} label="How long it must hold" seconds=${condition.forSeconds ?? 0} zero="holds at one check" choices=${[0, 60, 300, 600, 1800]} least=${0} most=${604_800} onInput=${(forSeconds) => change({ forSeconds })} />
 		</div>
 		<div class="sentence"><span>An alert for each</span><${Groups} groups=${groupBy ?? []} onInput=${(next) => set({ groupBy: next })} />

@@ -71,7 +71,7 @@ export default function AlertRules()
 				: html`<${EmptyState} icon="bell" title="No alert rule yet" action=${button || html`<${LinkButton} href=${orgPath('/alerts')}>Alerts<//>`}><p>A rule watches a query. Any search can become one.</p><//>`}
 			columns=${[
 				{ key: 'state', title: 'State', render: (row) => html`<${RuleState} rule=${row} />` },
-				{ key: 'name', title: 'Rule', class: 'rule-name', render: (row) => html`<a class="break" href=${orgPath(`/alert-rules/${row.id}`)}>${row.name}</a>
+				{ key: 'name', title: 'Rule', class: 'rule-name', names: true, render: (row) => html`<a class="break" href=${orgPath(`/alert-rules/${row.id}`)}>${row.name}</a>
 					<span class="small muted break rule-sentence">${sentenceOf(row)}</span>
 					${(row.lastError || row.warning) && html`<span class=${`small break ${row.lastError ? 'text-danger' : 'text-warn'}`}>${row.lastError?.message ?? row.warning}</span>`}` },
 				{ key: 'severity', title: 'Severity', render: (row) => html`<${Severity} severity=${row.severity} />` },

@@ -19,6 +19,7 @@ import { Table } from '../ui/table.js';
 import { RelativeTime, Time } from '../ui/time.js';
 import { toast, toastError } from '../ui/toast.js';
 import { useLoad } from '../ui/use-load.js';
+import { lineOf } from '../search/event-fields.js';
 import { Entry } from './entry.js';
 import { actions, actionsByType, dayStart, rangeParameter, ranges, readFilters, requestOf, searchOf, timesOf } from './filters.js';
 
@@ -32,7 +33,8 @@ function summaryOf(details)
 		: typeof value === 'object' ? ('from' in value && 'to' in value ? `${text(value.from)} to ${text(value.to)}` : '') : String(value));
 	const { from, to, ...rest } = details ?? {};
 	const changed = from !== undefined && to !== undefined;
-	return (changed ? [...Object.entries(rest), ['', { from, to }]] : Object.entries(details ?? {})).map(([name, value]) => [name, text(value)]).filter(([, value]) => value).map(([name, value]) => (name ? `${name}: ${value}` : value)).join(' · ').slice(0, 200);
+	return lineOf((changed ? [...Object.entries(rest), ['', { from, to }]] : Object.entries(details ?? {})).map(([name, value]) => [name, text(value)]).filter(([, value]) => value)
+		.map(([name, value]) => (name ? `${name}: ${value}` : value)).join(' · '), 200);
 }
 
 async function download(format, filters)

@@ -76,7 +76,7 @@ export default function Dashboards()
 			{ key: 'panels', title: 'Panels', align: 'end', render: (one) => one.panelCount },
 			{ key: 'shared', title: 'Seen by', render: (one) => html`<${Badge} kind=${shared[one.shared?.kind]?.[0]}>${shared[one.shared?.kind]?.[1] ?? 'organization'}<//>` },
 			{ key: 'updated', title: 'Changed', render: (one) => html`<${RelativeTime} value=${one.updatedAt} />` },
-			{ key: 'menu', title: 'Actions', hideTitle: true, render: (one) => html`<${Menu} label=${`Actions of ${one.name}`} icon="more" size="small" items=${[
+			{ key: 'menu', title: 'Actions', hideTitle: true, align: 'end', render: (one) => html`<${Menu} label=${`Actions of ${one.name}`} icon="more" size="small" items=${[
 				write && { label: 'Edit', icon: 'edit', href: pathOf(one, '?edit=1') },
 				{ label: 'Export', icon: 'download', onSelect: () => exportDashboard(one).catch(toastError) },
 				can('dashboards:delete') && { separator: true }, can('dashboards:delete') && { label: 'Delete', icon: 'trash', danger: true, onSelect: () => remove(one) }]} />` },

@@ -182,7 +182,7 @@ export default function Evaluate()
 			</section></div>
 			<section class="card stack evaluate-result" aria-label="Result">
 				<div class="row-between evaluate-actions"><div class="row">
-					<${Button} icon="eye" busy=${busy === 'preview'} onClick=${() => run('preview')}>Preview<//>
+					<${Button} icon="M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8ZM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z" busy=${busy === 'preview'} onClick=${() => run('preview')}>Preview<//>
 					<${Button} kind="primary" icon="play" busy=${busy === 'verdict'} onClick=${() => run('verdict')}>Evaluate<//>
 					${busy && html`<${Button} kind="ghost" icon="stop" onClick=${() => { running.current.abort(); setBusy(null); }}>Cancel<//>`}</div>
 					<div class="row"><${RateLine} rate=${rate} />

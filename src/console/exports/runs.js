@@ -107,8 +107,8 @@ export function Runs({ id, turn })
 		${list.data && html`<${Table} caption="Runs" rows=${list.data.rows} more=${list.data.cursor} onMore=${more} busy=${busy}
 			empty=${html`<${EmptyState} icon="clock" title="No run yet" action=${html`<${Button} icon="refresh" onClick=${list.reload}>Look again<//>`} />`} columns=${[
 			{ key: 'status', title: 'Status', render: (row) => html`<${RunStatus} run=${row} />` },
-			{ key: 'when', title: 'Asked for', render: (row) => html`<${RelativeTime} value=${row.scheduledFor ?? row.createdAt} />${!row.scheduledFor && html` <${Badge}>by hand<//>`}` },
-			{ key: 'range', title: 'Period', render: (row) => html`<${Time} value=${row.range?.earliest} none="-" /><br /><${Time} value=${row.range?.latest} none="" />` },
+			{ key: 'when', title: 'Asked for', names: true, render: (row) => html`<${RelativeTime} value=${row.scheduledFor ?? row.createdAt} />${!row.scheduledFor && html` <${Badge}>by hand<//>`}` },
+			{ key: 'range', title: 'Period', render: (row) => html`<${Time} value=${row.range?.earliest} none="-" /> <span class="muted">to</span> <${Time} value=${row.range?.latest} none="" />` },
 			{ key: 'rows', title: 'Rows', align: 'end', render: (row) => html`${formatNumber(row.rows ?? 0)}${row.truncated && html` <${Badge} kind="warn">cut<//>`}` },
 			{ key: 'bytes', title: 'Size', align: 'end', render: (row) => formatBytes(row.bytes ?? 0) },
 			{ key: 'file', title: 'File', render: (row) => html`<${File} run=${row} />` },

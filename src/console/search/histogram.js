@@ -125,7 +125,9 @@ export function SearchHistogram({ histogram, range, staged, open, busy, onZoom, 
 		}
 	};
 	const said = (at, end) => formatTime(end ? buckets[at].to : buckets[at].from);
-	const ticks = count ? [0, 0.25, 0.5, 0.75].map((share) => Math.floor(share * count)) : [];
+	// Times are written where they are round, and not where the end would cut them.
+	const step = 1000 * [1, 5, 15, 60, 300, 900, 3600, 10_800, 21_600, 86_400, 604_800, 2_592_000, 31_536_000].find((seconds) => buckets[count - 1]?.to - buckets[0]?.from < seconds * 8000);
+	const ticks = buckets.map((one, at) => at).filter((at) => at < count * 0.93 && !(buckets[at].from % step));
 	return html`<section class=${`histogram ${open ? '' : 'is-closed'}`} aria-label="Events over time">
 		<div class="histogram-head">
 			<button type="button" class="disclosure" aria-expanded=${open ? 'true' : 'false'} onClick=${onToggle}><${Icon} name=${open ? 'down' : 'right'} />Over time</button>

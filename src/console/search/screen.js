@@ -250,7 +250,7 @@ export default function Search()
 		${view !== 'live' && html`<${SearchHistogram} histogram=${result?.meta.histogram} range=${found} staged=${result && stagesOf(result.request.q)} open=${display.chart} busy=${running && slow}
 			onZoom=${setRange} onOut=${longer} onToggle=${() => change({ chart: !display.chart })} />`}
 		<div class="search-tools"><${ViewTabs} view=${view} onView=${(name) => { setChosen(null); go({ view: name === 'events' ? null : name, order: null, since: null, new: null }); }} />
-			<span class="grow">${view === 'events' && html`<${Summary} result=${result} running=${running} slow=${slow} />`}</span>
+			${view === 'events' && html`<span class="grow"><${Summary} result=${result} running=${running} slow=${slow} /></span>`}
 			<span class="row">${view !== 'live' && html`<${Button} size="small" kind="ghost" icon="filter" class="fields-toggle" aria-pressed=${display.fields ? 'true' : 'false'} onClick=${() => change({ fields: !display.fields })}>Fields<//>
 				<${Button} size="small" kind="ghost" icon="filter" class="fields-open" onClick=${() => { if (!display.fields) change({ fields: true }); setDrawer('fields'); }}>Fields<//>`}
 				${(view === 'live' || result?.kind === 'events') && html`<${Popover} icon="columns" label="Columns and rows" title="Columns and rows" size="small">${() => html`<${Lazy} load=${lazy.options} display=${{ ...display, columns, chosen: display.columns !== null }} fields=${columnNames} onChange=${change} />`}<//>`}${view === 'events' && html`<${ActionButtons} actions=${actions} />`}${tools}</span></div>

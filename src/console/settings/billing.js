@@ -1,7 +1,7 @@
 /*
  * billing.js: the plan, what it allows beside what is used, and asking for another.
  */
-import { html } from '../view.js';
+import { html, useEffect, useRef } from '../view.js';
 import { api } from '../api.js';
 import { loadSession, organization } from '../session.js';
 import { Badge } from '../ui/badge.js';
@@ -102,6 +102,9 @@ export default function Billing()
 		}
 	}
 	const data = billing.data;
+	// On a telephone not all plans fit: the current one is in view.
+	const current = useRef(null);
+	useEffect(() => { current.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }, [data]);
 	return html`<div class="page">
 		<${SettingsHead} title="Billing">What plan <strong>${title(organization.value.plan)}</strong> allows, and what the others would.<//>
 		<${ErrorNotice} error=${billing.error} retry=${billing.reload} />
@@ -109,7 +112,7 @@ export default function Billing()
 		${data?.planRequest && html`<${Request} request=${data.planRequest} withdraw=${withdraw} />`}
 		${data && html`<div class="table-scroll" tabindex="0" role="group" aria-label="Plans"><table class="table plan-table">
 			<caption class="visually-hidden">Plans and their limits</caption>
-			<thead><tr><th scope="col">Limit</th><th scope="col" class="number">Used now</th>${plans.map((plan) => html`<th key=${plan} scope="col" class=${`number ${plan === data.plan ? 'is-current' : ''}`}>
+			<thead><tr><th scope="col">Limit</th><th scope="col" class="number">Used now</th>${plans.map((plan) => html`<th key=${plan} ref=${plan === data.plan ? current : null} scope="col" class=${`number ${plan === data.plan ? 'is-current' : ''}`}>
 				${title(plan)} ${plan === data.plan && html`<${Badge} kind="accent">current<//>`}</th>`)}</tr></thead>
 			<tbody>${limits.filter(([name]) => name in data.limits).map(([name, text, format]) => html`<tr key=${name}><th scope="row">${text}</th>
 				<td class="number">${name in used ? format(used[name]) : html`<span class="faint">-</span>`}</td>

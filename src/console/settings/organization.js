@@ -26,7 +26,7 @@ const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')];
 function sampleOf(timeZone)
 {
 	try {
-		return `There it is ${new Intl.DateTimeFormat('en-GB', { timeZone, weekday: 'long', hour: '2-digit', minute: '2-digit', timeZoneName: 'shortOffset' }).format(new Date()).replace('GMT', 'UTC')}.`;
+		return `There it is ${new Intl.DateTimeFormat('en-GB', { timeZone, weekday: 'long', hour: '2-digit', minute: '2-digit', timeZoneName: 'shortOffset' }).format(new Date()).replace('GMT', 'UTC').replace(/UTC\+0$/, 'UTC')}.`;
 	} catch {
 		return 'This browser does not know it; the service may.';
 	}

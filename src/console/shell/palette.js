@@ -39,12 +39,16 @@ function ownEntries(openKeys)
 		...session.value.organizations.filter((one) => one.signInAllowed && one.slug !== organization.value?.slug)
 			.map((one) => ({ label: one.name, group: 'Organization', icon: 'users', run: () => navigate(startOf(one.slug)) })),
 		{ label: 'New organization', group: 'Organization', icon: 'plus', run: () => navigate('/welcome') },
-		...[['system', 'screen'], ['light', 'sun'], ['dark', 'moon']].map(([name, icon]) => ({
+		...themes.map(([name, icon]) => ({
 			label: `Theme: ${name}`, group: 'Theme', icon, run: () => chooseTheme(name) })),
 		{ label: 'Keys', group: 'Help', icon: 'info', keys: '?', run: openKeys },
 		{ label: 'Sign out', group: 'You', icon: 'signout', run: () => signOut().catch(toastError) },
 	];
 }
+
+// Names, with their icons.
+const themes = [['system', 'screen'], ['light', 'M8 10.8a2.8 2.8 0 1 0 0-5.6 2.8 2.8 0 0 0 0 5.6ZM8 1.5v1.2M8 13.3v1.2M1.5 8h1.2M13.3 8h1.2M3.4 3.4l.9.9M11.7 11.7l.9.9M3.4 12.6l.9-.9M11.7 4.3l.9-.9'],
+	['dark', 'M13 9.5A5.5 5.5 0 1 1 6.5 3 4.5 4.5 0 0 0 13 9.5Z']];
 
 /**
  * The dialog: screens, organizations, actions; sources are asked when it opens. release: what has been typed meanwhile

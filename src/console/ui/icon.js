@@ -18,8 +18,6 @@ const paths = {
 	right: 'M6 4l4 4-4 4',
 	external: 'M9 3h4v4M13 3 7.5 8.5M11.5 9.5V13H3V4.5h3.5',
 	menu: 'M2.5 4.5h11M2.5 8h11M2.5 11.5h11',
-	sun: 'M8 10.8a2.8 2.8 0 1 0 0-5.6 2.8 2.8 0 0 0 0 5.6ZM8 1.5v1.2M8 13.3v1.2M1.5 8h1.2M13.3 8h1.2M3.4 3.4l.9.9M11.7 11.7l.9.9M3.4 12.6l.9-.9M11.7 4.3l.9-.9',
-	moon: 'M13 9.5A5.5 5.5 0 1 1 6.5 3 4.5 4.5 0 0 0 13 9.5Z',
 	screen: 'M2 3h12v8H2zM6 13.5h4',
 	user: 'M8 8a2.7 2.7 0 1 0 0-5.4A2.7 2.7 0 0 0 8 8ZM2.8 13.5a5.3 5.3 0 0 1 10.4 0',
 	users: 'M6 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM1.5 13a4.6 4.6 0 0 1 9 0M10.5 3.2a2.5 2.5 0 0 1 0 4.6M12 9.3a4.6 4.6 0 0 1 2.5 3.7',
@@ -47,16 +45,15 @@ const paths = {
 	link: 'M6.8 9.2a2.6 2.6 0 0 0 3.7 0l2.2-2.2a2.6 2.6 0 1 0-3.7-3.7l-.7.7M9.2 6.8a2.6 2.6 0 0 0-3.7 0L3.3 9a2.6 2.6 0 1 0 3.7 3.7l.7-.7',
 	signout: 'M6.5 2.5H3v11h3.5M10 5l3 3-3 3M13 8H6.5',
 	database: 'M3 4c0-1.1 2.2-2 5-2s5 .9 5 2-2.2 2-5 2-5-.9-5-2ZM3 4v8c0 1.1 2.2 2 5 2s5-.9 5-2V4M3 8c0 1.1 2.2 2 5 2s5-.9 5-2',
-	eye: 'M1.5 8S4 3.5 8 3.5 14.5 8 14.5 8 12 12.5 8 12.5 1.5 8 1.5 8ZM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z',
 	mail: 'M2 3.5h12v9H2zM2 4l6 5 6-5',
 	card: 'M2 4h12v8.5H2zM2 7h12M4.5 10h2',
 	grip: 'M6 4h.01M10 4h.01M6 8h.01M10 8h.01M6 12h.01M10 12h.01',
 	download: 'M8 2.5v7.5M4.8 7 8 10.2 11.2 7M3 13.5h10',
 };
 
-/** An icon by its name (see the list in this file). */
+/** An icon by its name (see the list in this file), or by its path: those that only one screen has come with that. */
 export function Icon({ name })
 {
 	return html`<svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false"
-		fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round"><path d=${paths[name]} /></svg>`;
+		fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round"><path d=${paths[name] ?? name} /></svg>`;
 }

@@ -87,7 +87,7 @@ export function formatDuration(ms)
 	const minutes = Math.floor(ms / 60_000);
 	if (minutes < 60)
 		return `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`;
-	return minutes < 2880 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${Math.floor(minutes / 1440)} days`;
+	return minutes < 2880 ? `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ''}` : `${Math.floor(minutes / 1440)} days`;
 }
 
 /** An absolute time; value: ISO text or milliseconds. Without one: `none`. */

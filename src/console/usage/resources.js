@@ -11,7 +11,7 @@ const time = (value) => (value === 0 ? 'no, sending pauses' : `yes, for ${format
 export const limits = [
 	['ingest_bytes_per_day', 'Events a day', formatBytes], ['retention_days', 'Retention', days],
 	['ai_credits_per_month', 'AI credits a month', formatNumber], ['overage_queue_seconds', 'Events beyond the quota wait', time],
-	['deferred_bytes', 'How many may wait', formatBytes],
+	['deferred_bytes', 'How much may wait', formatBytes],
 	['members', 'Members', formatNumber], ['api_keys', 'API keys', formatNumber], ['indexes', 'Indexes', formatNumber],
 	['dashboards', 'Dashboards', formatNumber], ['saved_queries', 'Saved queries', formatNumber], ['alert_rules', 'Alert rules', formatNumber],
 	['pipelines', 'Pipelines', formatNumber], ['scheduled_exports', 'Scheduled exports', formatNumber], ['services', 'Services', formatNumber],

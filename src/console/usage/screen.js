@@ -104,7 +104,7 @@ function History({ limit })
 function Resources({ resources })
 {
 	return html`<section class="card stack" aria-labelledby="resources-title"><div class="row-between"><h2 id="resources-title">Limits of plan ${organization.value.plan}</h2><span class="small muted">${whoChanges()}</span></div>
-		<ul class="meter-grid">${Object.entries(resources).map(([name, one]) => html`<li key=${name} class="stack-s"><div class="row-between small"><span>${resourceTitle(name)}</span>
+		<ul class="meter-grid">${Object.entries(resources).sort(([, one], [, other]) => (other.limit ? other.used / other.limit : -1) - (one.limit ? one.used / one.limit : -1)).map(([name, one]) => html`<li key=${name} class="stack-s"><div class="row-between small"><span>${resourceTitle(name)}</span>
 			<span class="muted number">${formatNumber(one.used)}${ofLimit(one.limit, formatNumber)}</span></div>
 			${one.limit !== null && html`<${Meter} value=${one.used} limit=${one.limit} label=${resourceTitle(name)} />`}</li>`)}</ul></section>`;
 }
