@@ -31,8 +31,19 @@ async function choose(page, text, action)
 	await page.getByRole('menuitem', { name: action }).click();
 }
 
-/** What each role may see: screens by the permission that they need, and controls of them. */
+/** What each role may see: screens by the permission that they need, and controls of them: [name, permission, menu that has it]. */
 const walk = [
+	['/search', 'Search', 'logs:read', [['New alert rule', 'alerts:write'], ['Add to a dashboard', 'dashboards:write'], ['Evaluate these rows', 'evaluations:run'], ['Export all rows', 'logs:export'],
+		['Saved', 'dashboards:read']]],
+	['/evaluate', 'Evaluate', 'evaluations:run', [['Evaluate', 'evaluations:run']]],
+	['/dashboards', 'Dashboards', 'dashboards:read', [['New dashboard', 'dashboards:write'], ['Edit', 'dashboards:write', 'Actions of ours'], ['Delete', 'dashboards:delete', 'Actions of ours']]],
+	['/saved-queries', 'Saved queries', 'dashboards:read', [['New saved query', 'dashboards:write'], ['Change', 'dashboards:write', 'Actions of ours'],
+		['Make an alert rule', 'alerts:write', 'Actions of ours'], ['Export', 'logs:export', 'Actions of ours'], ['Delete', 'dashboards:delete', 'Actions of ours']]],
+	['/alert-rules', 'Alert rules', 'logs:read', [['New alert rule', 'alerts:write'], ['Enable', 'alerts:write', 'Actions of ours'], ['Duplicate', 'alerts:write', 'Actions of ours'],
+		['Delete', 'alerts:delete', 'Actions of ours']]],
+	['/services', 'Services', 'dashboards:read', [['New service', 'dashboards:write']]],
+	['/pipelines', 'Pipelines', 'pipelines:read', [['New pipeline', 'pipelines:manage'], ['Actions of ours', 'pipelines:manage'], ['Move ours down', 'pipelines:manage']]],
+	['/exports', 'Exports', 'logs:export', [['Export now', 'logs:export'], ['New scheduled export', 'logs:export']]],
 	['/settings/organization', 'Organization', 'org:manage', [['Delete organization', 'billing:manage']]],
 	['/settings/team', 'Team', 'roles:read', [['Invite', 'users:invite']]],
 	['/settings/access-tokens', 'Access Tokens', null, [['New access token', null]]],
@@ -210,13 +221,20 @@ await test(async (browser) => {
 			}
 			await visit(path);
 			await titled(page, title);
-			await page.locator('main table, main .empty, main section.card').first().waitFor();
-			for (const [name] of controls.filter(([, needed]) => may(needed)))
-				await button(page, name).first().waitFor().catch(() => wrong.push(`${path}: no ${name}`));
+			await page.locator('main table, main .empty, main section.card, main .event-row, main article').first().waitFor();
+			const control = (name, role = 'button') => page.locator('main').getByRole(role, { name, exact: true });
+			for (const [name] of controls.filter(([, needed, menu]) => may(needed) && !menu))
+				await control(name).or(control(name, 'link')).first().waitFor().catch(() => wrong.push(`${path}: no ${name}`));
 			await until('the answers', () => pending === 0);
-			for (const [name] of controls.filter(([, needed]) => !may(needed)))
-				if (await button(page, name).count() > 0)
+			for (const [name] of controls.filter(([, needed, menu]) => !may(needed) && !menu))
+				if (await control(name).or(control(name, 'link')).count() > 0)
 					wrong.push(`${path}: ${name}`);
+			for (const menu of new Set(controls.map(([, , of]) => of).filter(Boolean))) {
+				await control(menu).click();
+				const items = await page.getByRole('menuitem').allInnerTexts();
+				wrong.push(...controls.filter(([name, needed, of]) => of === menu && items.includes(name) !== may(needed)).map(([name]) => `${path}: ${name} in ${menu}`));
+				await page.keyboard.press('Escape');
+			}
 		}
 		is(wrong.join(), '', `${role}: every screen and control that the role may use, and no other`);
 	}

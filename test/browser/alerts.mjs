@@ -23,7 +23,7 @@ await test(async (browser) => {
 		headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' } })).json();
 
 	// ---- the list, and an alert ----
-	const ann = await signedIn(browser, 'ann@example.org', [/status of (400|409|412)/]);
+	const ann = await signedIn(browser, 'ann@example.org', [/status of (400|403|409|412)/]);
 	await ann.goto(`${base}/o/acme/alerts`);
 	await titled(ann, 'Alerts');
 	await until('two alerts', async () => (await ann.getByRole('row').filter({ hasText: 'firing' }).count()) === 2);
@@ -149,10 +149,20 @@ await test(async (browser) => {
 	await sure.getByRole('button', { name: 'Delete rule' }).click();
 	await ann.getByRole('row').filter({ hasText: 'checkout errors' }).waitFor({ state: 'hidden' });
 	ok(true, 'deleted');
+	// Reached while somebody writes a rule: the service refuses it, and nothing of it is lost.
+	await button(ann, 'New alert rule').click();
+	await titled(ann, 'New alert rule');
+	await ann.fill('[name=query]', 'level=error');
+	await ann.fill('[name=rule-name]', 'one too many');
 	await call('limit', ['alert_rules', 1]);
-	await ann.reload();
+	await button(ann, 'Save without enabling').click();
+	await ann.getByText('PLAN_LIMIT_REACHED').waitFor();
+	await look(ann, 'rule beyond the plan');
+	await stays(() => ann.inputValue('[name=rule-name]'), 'one too many', 'a rule beyond the plan is refused, with the code, and stays as it is written');
+	await ann.getByRole('link', { name: 'Alert rules' }).last().click();
+	await ann.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Leave' }).click();
 	await ann.getByText(/\d of 1 alert rules of plan pro are used/).first().waitFor({ state: 'attached' });
-	ok(true, 'a limit of the plan is told with its number');
+	await becomes(() => button(ann, /^New alert rule \(1 of 1 alert rules/).first().getAttribute('aria-disabled'), 'true', 'the list offers none: the limit is told with its number');
 
 	// ---- a viewer ----
 	const viewer = await signedIn(browser, 'viewer@example.org');

@@ -17,7 +17,12 @@ const most = Number(process.env.ROWS ?? 100_000);
 const frames = Number(process.env.FRAMES ?? 300);
 const throttle = Number(process.env.THROTTLE ?? 4);
 
-const metric = (name, value, unit) => console.log(`${name} ${typeof value === 'number' ? Number(value.toFixed(value < 10 ? 1 : 0)) : value} ${unit}`);
+const measured = new Map();
+function metric(name, value, unit)
+{
+	measured.set(name, value);
+	console.log(`${name} ${typeof value === 'number' ? Number(value.toFixed(value < 10 ? 1 : 0)) : value} ${unit}`);
+}
 const load = (name) => console.log(`${name}_load ${os.loadavg()[0].toFixed(1)} on_${os.cpus().length}_cores`);
 const at = (list, share) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.ceil(list.length * share) - 1)];
 function times(name, list)
@@ -235,4 +240,10 @@ const address = (params) => `${base}/o/bench/search?${new URLSearchParams(params
 	metric('rows_nodes', await page.evaluate(() => document.getElementsByTagName('*').length), 'elements_in_the_page');
 	metric('rows_heap', await page.evaluate(() => { window.gc?.(); return performance.memory.usedJSHeapSize; }) / 1e6, 'MB');
 }
+
+// ---- what it should be ----
+for (const [name, limit, least] of [['open_interactive_p95', 500], ['open_first_rows_p95', 1000], ['open_transfer', 40], ['search_all_p95', 500], ['rows_10000_loaded_and_drawn', 3000],
+	[`scroll_600px_cpu_${throttle}_times_slower_rate`, 55, true], [`scroll_4000px_cpu_${throttle}_times_slower_rate`, 55, true], ['rows_nodes', 1000], ['rows_heap', 150]])
+	if (measured.has(name))
+		console.log(`budget_${name} ${(least ? measured.get(name) >= limit : measured.get(name) <= limit) ? 'kept' : 'missed'} ${least ? 'at_least' : 'at_most'}_${limit}`);
 await browser.close();

@@ -37,6 +37,18 @@ foreach my $reason (qw(rejected corrupt))
 			p.header, p.body $part});
 }
 
+# One of each that people make, of the owner.
+my %made = (dashboards => { panels => [] }, 'saved-queries' => { q => 'level=error' }, services => { match => '*' },
+	pipelines => { match => 'service=never', processors => [] },
+	'alert-rules' => { query => 'level=error', enabled => JSON::PP::false, schedule => { everySeconds => 60, lookback => '1h' },
+		condition => { kind => 'count', op => '>', threshold => 0 } });
+foreach my $kind (sort keys %made)
+{
+	is($t->http(POST => "/api/v1/$kind", token => $org->{token}, json => { name => 'ours', %{ $made{$kind} } })->{status}, 201, "one of $kind");
+}
+is($t->http(POST => '/api/v1/pipelines', token => $org->{token}, json => { name => 'below', match => 'service=never', processors => [] })->{status},
+	201, 'another pipeline');
+
 LogsvcBrowser::run($t, 'administration.mjs', calls => {
 	session => sub { return $t->session($_[0]); },
 	limit => sub { $t->sql("SELECT logsvc.set_limit('acme', '$_[0][0]', $_[0][1])"); return; },
