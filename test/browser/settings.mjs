@@ -97,7 +97,8 @@ await test(async (browser) => {
 	await row(ann, '<img src=x').getByText('revoked').waitFor();
 	await becomes(() => new URL(ann.url()).search, '?show=ended', 'the address says what is shown');
 
-	const viewer = await signedIn(browser, 'viewer@example.org');
+	// Who leaves may have a question about the usage under way.
+	const viewer = await signedIn(browser, 'viewer@example.org', [/status of 404 .*\/usage$/]);
 	await viewer.goto(`${base}/o/acme/settings/access-tokens`);
 	await viewer.getByText('No access tokens').waitFor();
 	await look(viewer, 'no access tokens');
@@ -228,6 +229,7 @@ await test(async (browser) => {
 	await choose(viewer, 'viewer@example.org', 'Leave');
 	await button(viewer, 'Leave').click();
 	await titled(viewer, 'Welcome to logsvc');
+	await viewer.getByText('You have left acme.').waitFor();
 	ok(true, 'and can leave');
 	await stays(() => ann.evaluate(() => Object.keys(window.localStorage).filter((one) => !/^logsvc\.(theme|zone|organization|signedIn)$/.test(one)).join()), '',
 		'no secret stays in the browser');

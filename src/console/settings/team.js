@@ -112,8 +112,9 @@ export default function Team()
 	async function remove(row)
 	{
 		const own = row.userId === me;
+		const { name } = organization.value;
 		const done = await confirm({ title: own ? 'Leave this organization?' : 'Remove this member?', danger: true, action: own ? 'Leave' : 'Remove',
-			text: html`<p><strong><bdi>${own ? organization.value.name : row.email}</bdi></strong>: ${own ? 'your' : 'their'} access tokens of it are revoked at once, and stay so if ${own ? 'you come' : 'they come'} back.
+			text: html`<p><strong><bdi>${own ? name : row.email}</bdi></strong>: ${own ? 'your' : 'their'} access tokens of it are revoked at once, and stay so if ${own ? 'you come' : 'they come'} back.
 				API keys stay.</p>`,
 			run: () => api.delete(`/api/v1/members/${row.id}`) });
 		if (!done)
@@ -123,7 +124,7 @@ export default function Team()
 			navigate('/');
 		} else
 			reload();
-		toast(own ? `You have left ${organization.value?.name ?? 'it'}.` : `${row.email} is removed.`);
+		toast(own ? `You have left ${name}.` : `${row.email} is removed.`);
 	}
 	async function resend(row)
 	{
