@@ -13,8 +13,9 @@
 # Events come from test/bench/event_source.c, the searches are like those of search.pl.  Chromium is
 # headless and paints without a graphics card, beside the service on the same machine.  Rate
 # limits are lifted: a person is allowed 10 searches a minute.  test/browser/measure.mjs says what
-# begins and ends each time; its last rows, "budget_...", say which figures are what they should be.  "load" is that of the machine when a part began: beside other work
-# the figures are those of the other work.
+# begins and ends each time; its last rows, "budget_...", say which figures are what they should
+# be.  "load" is that of the machine when a part began: beside other work the figures are those
+# of the other work.
 use strict;
 use warnings;
 
