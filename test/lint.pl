@@ -296,6 +296,35 @@ problem($_, 'advisory locks are for everybody who may run SQL') for split /\n/, 
 	}
 }
 
+# The SQL of a release calls this library until ALTER EXTENSION logsvc UPDATE: a C function that takes or
+# returns other types than there would read what was not passed, so it has another name.
+{
+	my $types_of = sub {
+		my ($sql, %types) = @_;
+		while ($sql =~ /CREATE (?:OR REPLACE )?FUNCTION [\w.]+\s*\(([^;]*?)\)\s*RETURNS\s([^;]*?)AS 'MODULE_PATHNAME', '(\w+)'/gi)
+		{
+			my ($arguments, $returns, $name) = ($1, $2, $3);
+			$arguments =~ s/\s+DEFAULT [^,]*//gi;
+			$returns =~ s/\b(?:LANGUAGE|VOLATILE|STABLE|IMMUTABLE|STRICT|PARALLEL|SECURITY|COST|ROWS|SET)\b.*//s;
+			$types{$name}{ "($arguments) $returns" =~ s/\s+/ /gr =~ s/ $//r =~ s/(^\( ?|, ?)(?:"\w+"|\w+) (?=\w)/$1/gr } = 1;
+		}
+		return \%types;
+	};
+	my $text_of = sub { return join "\n", map { read_lines($_) } @_ };
+	my $now = $types_of->($text_of->(glob 'sql/api/*.sql sql/schema/*.sql'));
+	problem('sql/api', 'no C function is found') if keys %$now < 100;
+	for my $file (glob 'sql/released/*.sql')
+	{
+		my $then = $types_of->($text_of->($file));
+		problem($file, 'no C function is found') if keys %$then < 80;
+		for my $name (grep { exists $now->{$_} } sort keys %$then)
+		{
+			my ($is, $was) = map { join ' | ', sort keys %{ $_->{$name} } } $now, $then;
+			problem('sql/api', "$name takes $is, and in $file $was: call it ${name}_VERSION, and put $name into src/server/former_functions.c") if $is ne $was;
+		}
+	}
+}
+
 # References lead somewhere: decisions are in docs/decisions.md, the specification is not here.
 {
 	my %decided;

@@ -51,7 +51,7 @@ COMMENT ON FUNCTION logsvc_internal.tail(text) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.part_fields(part_id bigint, header bytea, body bytea)
 RETURNS TABLE (name text, type text)
 LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 20 COST 100
-AS 'MODULE_PATHNAME', 'logsvc_part_fields';
+AS 'MODULE_PATHNAME', 'logsvc_part_fields_0_2';
 COMMENT ON FUNCTION logsvc_internal.part_fields(bigint, bytea, bytea) IS
   'The attributes of the events of a part and the types of their values (string, number, boolean, '
   'null, json); with type builtin, which of source, service, trace_id and span_id they have';

@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.part_scan(
 RETURNS TABLE (ts timestamptz, batch bigint, place integer, "values" text[], event text,
                "row" integer)
 LANGUAGE c STABLE PARALLEL SAFE COST 10000 ROWS 1000
-AS 'MODULE_PATHNAME', 'logsvc_part_scan';
+AS 'MODULE_PATHNAME', 'logsvc_part_scan_0_2';
 COMMENT ON FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, logsvc_internal.scan) IS
   'The rows of a part that a scan wants: fields as JSON texts, the event as a JSON object, the '
   'number of the row';
@@ -31,7 +31,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.group_add(
   kept text[], program bytea, wanted text)
 RETURNS internal
 LANGUAGE c STABLE PARALLEL SAFE COST 10000
-AS 'MODULE_PATHNAME', 'logsvc_group_add';
+AS 'MODULE_PATHNAME', 'logsvc_group_add_0_2';
 COMMENT ON FUNCTION logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea,
   timestamptz, timestamptz, text[], timestamptz[], text[], text[], bytea, text) IS
   'Step of the aggregate group_parts: adds the rows of a part';

@@ -38,7 +38,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.query_logs_json(
 RETURNS json
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS 'MODULE_PATHNAME', 'logsvc_query_logs_json';
+AS 'MODULE_PATHNAME', 'logsvc_query_logs_json_0_2';
 COMMENT ON FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text, text, text,
   integer, text, jsonb, text, text[]) IS
   'Events by simple conditions: the body of GET /api/v1/logs; q is free text';

@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(logsvc_search);
 PG_FUNCTION_INFO_V1(logsvc_search_sample);
 PG_FUNCTION_INFO_V1(logsvc_search_rows_json);
 PG_FUNCTION_INFO_V1(logsvc_search_rows);
-PG_FUNCTION_INFO_V1(logsvc_query_logs_json);
+PG_FUNCTION_INFO_V1(logsvc_query_logs_json_0_2);
 PG_FUNCTION_INFO_V1(logsvc_events);
 PG_FUNCTION_INFO_V1(logsvc_check_query);
 PG_FUNCTION_INFO_V1(logsvc_searched_indexes);
@@ -413,7 +413,7 @@ choose_fields(ls_search *search, ArrayType *names)
  * cursor, attributes, trace_id, fields) returns json: the body of GET /api/v1/logs.
  */
 Datum
-logsvc_query_logs_json(PG_FUNCTION_ARGS)
+logsvc_query_logs_json_0_2(PG_FUNCTION_ARGS)
 {
 	TimestampTz started = GetCurrentTimestamp();
 	ls_position position = {0};

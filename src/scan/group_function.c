@@ -19,7 +19,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-PG_FUNCTION_INFO_V1(logsvc_group_add);
+PG_FUNCTION_INFO_V1(logsvc_group_add_0_2);
 PG_FUNCTION_INFO_V1(logsvc_group_finish);
 PG_FUNCTION_INFO_V1(logsvc_group_rows);
 
@@ -150,7 +150,7 @@ first_row(FunctionCallInfo fcinfo, MemoryContext context)
  * starts timestamptz[], measures text[], kept text[], program bytea, wanted text) returns internal
  */
 Datum
-logsvc_group_add(PG_FUNCTION_ARGS)
+logsvc_group_add_0_2(PG_FUNCTION_ARGS)
 {
 	MemoryContext context;
 	ls_scan_part part;

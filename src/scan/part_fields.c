@@ -12,7 +12,7 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
-PG_FUNCTION_INFO_V1(logsvc_part_fields);
+PG_FUNCTION_INFO_V1(logsvc_part_fields_0_2);
 
 #define HEADER_MEMORY ((size_t) 64 * 1024 * 1024)
 
@@ -61,7 +61,7 @@ type_name(ls_kind kind)
  * builtin, which of source, service, trace_id and span_id some of them have.
  */
 Datum
-logsvc_part_fields(PG_FUNCTION_ARGS)
+logsvc_part_fields_0_2(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result;
 	ls_arena *arena = ls_context_arena(CurrentMemoryContext, HEADER_MEMORY);

@@ -20,7 +20,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-PG_FUNCTION_INFO_V1(logsvc_part_scan);
+PG_FUNCTION_INFO_V1(logsvc_part_scan_0_2);
 PG_FUNCTION_INFO_V1(logsvc_part_events);
 
 /* ---- output ---- */
@@ -210,7 +210,7 @@ read_output(ls_scan *scan, const NullableDatum *wanted, output *out)
  * logsvc_internal.scan)
  */
 Datum
-logsvc_part_scan(PG_FUNCTION_ARGS)
+logsvc_part_scan_0_2(PG_FUNCTION_ARGS)
 {
 	ls_scan_description description;
 	const NullableDatum *wanted = description.attributes;

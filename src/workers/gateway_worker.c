@@ -53,6 +53,12 @@
 #define TLS_HINT "Correct the setting or the file, then reload: SELECT pg_reload_conf()."
 #define ADDRESS_HINT "Change logsvc.listen_addresses and logsvc.port and restart the server."
 
+#define OTHER_VERSION                                                                              \
+	"the extension in the database is not of version " LOGSVC_VERSION ", that of the library: an " \
+	"operator has to run ALTER EXTENSION logsvc UPDATE"
+
+#define OTHER_VERSION_BODY "{\"error\":\"" OTHER_VERSION "\",\"code\":\"SERVICE_UNAVAILABLE\"}"
+
 #define STANDBY_BODY                                                                       \
 	"{\"error\":\"this server is a standby: it answers what only reads, send this to the " \
 	"primary\",\"code\":\"READ_ONLY_STANDBY\"}"
@@ -539,6 +545,8 @@ take_request(void *context, const ls_request *sent, ls_response *refusal)
 	ls_str frame;
 	task *t;
 
+	if (ls_service_get()->state == LS_SERVICE_WRONG_VERSION)
+		return refuse(refusal, OTHER_VERSION_BODY);
 	if (RecoveryInProgress() && !ls_http_only_reads(sent->route))
 		return refuse(refusal, STANDBY_BODY);
 	if (ls_standby_behind())
@@ -649,6 +657,11 @@ is_ready(void *context, const char **reason)
 	static char text[256];
 	size_t len = 0;
 
+	if (ls_service_get()->state == LS_SERVICE_WRONG_VERSION)
+	{
+		*reason = OTHER_VERSION;
+		return false;
+	}
 	if (!RecoveryInProgress() && !ls_service_get()->primary)
 	{
 		*reason = "recovery has just ended, and the other workers are not started yet";

@@ -15,6 +15,9 @@
  * because no session tells what is replayed.  When recovery ends, a probe counts what shared memory
  * must know, and the other workers join those that run.
  *
+ * While the extension is of another version than the library, only the gateway runs: it refuses
+ * everything with 503, so that senders and proxies know why, and what waits comes again.
+ *
  * Everything that keeps the service from running is said once, when it
  * becomes so, with the setting to change.
  *
@@ -394,19 +397,31 @@ start_slot(int number)
 	}
 }
 
+/* During pg_upgrade and while a session pauses us nothing runs. */
+static bool
+is_wanted(const ls_slot *slot)
+{
+	const ls_service *service = ls_service_get();
+
+	if (service->pauses > 0 || IsBinaryUpgrade || slot->index >= ls_workers_wanted(slot->kind))
+		return false;
+	return service->state == LS_SERVICE_READY ||
+		   (service->state == LS_SERVICE_WRONG_VERSION && slot->kind == LS_WORKER_GATEWAY);
+}
+
 /*
  * Starts what is missing and ends what is too much.  Returns the ms until it
  * has something to do, -1 for nothing.
  */
 static long
-keep_pools(bool run)
+keep_pools(void)
 {
 	long next = -1;
 
 	for (int number = 0; number < LS_SLOTS; number++)
 	{
 		ls_slot *slot = ls_slot_by_number(number);
-		bool want = run && slot->index < ls_workers_wanted(slot->kind);
+		bool want = is_wanted(slot);
 
 		forget_failed_start(number);
 		if (slot->state == LS_SLOT_FREE && want)
@@ -455,11 +470,9 @@ logsvc_launcher_main(Datum arg)
 
 	while (true)
 	{
-		bool run;
 		long timeout;
 
 		ls_standby_look();
-		/* During pg_upgrade and while a session pauses us nothing runs. */
 		if (service->pauses == 0 && !IsBinaryUpgrade)
 		{
 			probe(service);
@@ -468,8 +481,7 @@ logsvc_launcher_main(Datum arg)
 		if (service->primary && !said_primary && was_standby)
 			ereport(LOG, errmsg("logsvc: recovery has ended, this server takes what writes, too"));
 		said_primary = service->primary;
-		run = service->state == LS_SERVICE_READY && service->pauses == 0 && !IsBinaryUpgrade;
-		timeout = keep_pools(run);
+		timeout = keep_pools();
 		if (service->probe_wanted)
 			timeout = timeout < 0 ? 100 : Min(timeout, 100L);
 		if (!service->primary)

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha256_hex);
+use LogsvcStored;
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -129,60 +130,7 @@ SKIP:
 	}
 	is($server->sql("SELECT extversion FROM pg_extension WHERE extname = 'logsvc'"), $old,
 		"$old is running");
-	my %org = map { $_ => $server->organization($_, plan => 'pro') } qw(acme globex);
-	my @levels = (('info') x 8, 'warn', 'error');
-	my $sent = 0;
-
-	# Sends that many events; they differ by their number.
-	my $send = sub {
-		my ($org, $n) = @_;
-		while ($n > 0)
-		{
-			my $size = $n < 10_000 ? $n : 10_000;
-			my @batch = map {
-				my $i = $sent + $_;
-				{ event => "request $i of client " . $i % 97 . " took " . $i % 1013 . " ms",
-					level => $levels[ $i % 10 ],
-					source => 'web-' . $i % 7, service => 'shop',
-						attributes => { duration_ms => $i % 1013, path => "/p/" . $i % 31 } }
-			} 1 .. $size;
-			my $r = $server->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
-				json => \@batch);
-			die "$r->{status} $r->{content}\n" unless $r->{status} == 202;
-			$sent += $size;
-			$n -= $size;
-		}
-		return;
-	};
-	$send->($org{acme}, $events * 0.7);
-	$send->($org{globex}, $events * 0.3);
-	ok(wait_until(sub { $server->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 120),
-		'all are stored');
-
-	# Dead letters, deferred events, a session, an invitation, audit entries, an operator's own
-	# limits.
-	$server->sql(q{CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-			BEGIN IF NEW.index_name = 'bad' THEN RAISE EXCEPTION 'refused' USING ERRCODE = '23514'; END IF; RETURN NEW; END $$;
-		CREATE TRIGGER refuse BEFORE INSERT ON logsvc_internal.part FOR EACH ROW EXECUTE FUNCTION refuse();
-		SELECT logsvc.act_as('acme'); SELECT logsvc.create_index('bad')});
-	is($server->http(POST => '/api/v1/logs', token => $org{acme}{ingest_key},
-			json => { event => 'not stored', index => 'bad' })->{status}, 202,
-				'an event that the store refuses');
-	ok(wait_until(sub { $server->sql("SELECT count(*) FROM logsvc_internal.dead_letter WHERE "
-		. "status = 'dead'") == 1 }), 'is a dead letter');
-	$server->sql(q{DROP TRIGGER refuse ON logsvc_internal.part; DROP FUNCTION refuse();
-		SELECT logsvc.set_limit('globex', 'ingest_bytes_per_day', 1); SELECT logsvc.set_limit('globex', 'overage_queue_seconds', 3600);
-		UPDATE logsvc_internal.plan_limit SET amount = 7 WHERE plan = 'pro' AND resource = 'dashboards'});
-	ok(wait_until(sub {
-		$server->http(POST => '/api/v1/logs', token => $org{globex}{ingest_key},
-			json => { event => 'beyond the quota' });
-		$server->sql('SELECT count(*) FROM logsvc_internal.deferred') > 0 }),
-			'deferred events');
-	my $session = $server->session('acme@example.org');
-	is($server->http(POST => '/api/v1/invitations', session => $session,
-		organization => $org{acme}{id},
-			json => { email => 'new@example.org', role => 'viewer' })->{status}, 201,
-				'a session, and what it did is audited');
+	my $stored = LogsvcStored->fill($server, $events);
 
 	# A queue that is not empty: the writer waits, and the server is killed.
 	# Whoever takes a lock of all partitions may meet the writer in a deadlock, and lose.
@@ -192,50 +140,22 @@ SKIP:
 		eval { $lock->query_safe(
 				'BEGIN; LOCK TABLE logsvc_internal.part IN SHARE ROW EXCLUSIVE MODE'); 1 };
 	}) or die 'the table of parts cannot be locked';
-	$send->($org{acme}, 3000);
+	$stored->send($server, 'acme', 3000);
 	my $queued = $server->sql("SELECT sum(rows) FROM logsvc_internal.queue q WHERE NOT audit");
 	cmp_ok($queued, '>=', 3000, "$queued events in the queue");
+	my $looks = LogsvcStored->tables_sql;
 	# What the old library finds.
-	my @queries = ('error', 'request 4711', '"client 42"', 'level=error | stats count',
-		'* | stats count by source',
-		'* | stats count by level', '* | stats avg(duration_ms) as a by path | sort path',
-			'duration_ms > 1000 | stats count',
-		'source=web-3 level=warn | stats count', '* | top 5 path',
-			'* | stats max(duration_ms) as m, min(duration_ms) as n by service',
-		'request NOT level=info | stats count by level', 'path="/p/7" | stats count',
-			'* | stats dc(path) as d',
-		'* | where duration_ms % 100 = 7 | stats count',
-			'* | eval slow = duration_ms > 500 | stats count by slow',
-		'* | timechart span=1h count', 'took* | stats count',
-			'"took 12 ms" | stats count by source', 'index=_audit | stats count');
-	# The same times before and after: an hour may begin meanwhile.
-	my ($from, $to) = map { $server->sql("SELECT to_char(now() AT TIME ZONE 'UTC' + interval '$_', "
-		. "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')") } '-2 days', '1 hour';
-	my $answer = sub {
-		my ($organization, $query) = @_;
-		$query =~ s/'/''/g;
-		my $r = $server->sql_json("SELECT logsvc.act_as('$organization') \\gset _\n"
-			  . "SELECT logsvc.search('$query', earliest => '$from', latest => '$to', \"limit\" => 50)");
-		return json_encode($r->{data});
-	};
-	my $found = sub { return { map { my $o = $_; map { ("$o: $_" => $answer->($o, $_)) } @queries }
-		keys %org }; };
-	# A line for each table: how many rows, and a sum of all that is in them.
-	my $looks = join ' UNION ALL ',
-		map { "SELECT '$_ ' || count(*) || ':' || coalesce(sum(hashtext((to_jsonb(t) - "
-			. "'{first_owner,parse_json,ai_credit_limit}'::text[])::text)::numeric), 0) FROM logsvc_internal.$_ t" }
-		qw(organization organization_limit user_account member access_token api_key log_index
-			user_session invitation dead_letter deferred audit_entry audit_head outbox);
-
-	my $before = $found->();
+	my $before = $stored->found($server);
 	$server->stop('immediate');
 	eval { $lock->quit };
 
 	# The library of today and the tables of before: the service waits for the upgrade.
 	$server->node->append_conf('postgresql.conf', "\n$new_conf\n");
 	$server->start;
-	isnt($server->http(GET => '/healthz', timeout => 5)->{status}, 200,
-		'the library waits for the upgrade');
+	ok(wait_until(sub { $server->http(GET => '/readyz', timeout => 5)->{content} =~ /ALTER EXTENSION logsvc UPDATE/ }),
+		'the service waits for the upgrade');
+	is($server->http(POST => '/api/v1/logs', token => $stored->org('acme')->{ingest_key}, json => { event => 'too early' })->{status}, 503,
+		'and takes no events');
 	ok(wait_until(sub { $server->log_text =~ /ALTER EXTENSION logsvc UPDATE/ }), 'and says how')
 		or diag substr $server->log_text, -2000;
 
@@ -251,27 +171,27 @@ SKIP:
 	is($server->sql('SELECT count(*) FROM logsvc_internal.organization o JOIN '
 		. 'logsvc_internal.member m ON (m.organization_id, m.user_id, m.role) = (o.id, '
 			. 'o.first_owner, \'owner\')'),
-		scalar(keys %org), 'whose organizations count as one is known');
+		2, 'whose organizations count as one is known');
 	# Rows that an operator has changed are his.
 	my @both = map { [ grep { !/^(?:plan|rate) limit / } @$_ ] } lines_of($server, 'postgres'),
 		lines_of_fresh($server);
 	is_same(@both, 'the upgraded extension, with data in it, is what is installed afresh');
-	is_deeply($found->(), $before, scalar(keys %$before) . ' searches find the same');
+	is_deeply($stored->found($server), $before, scalar(keys %$before) . ' searches find the same');
 	$server->wait_ready;
 	ok(wait_until(sub { $server->sql('SELECT count(*) FROM logsvc_internal.queue WHERE NOT audit')
 		== 0 }), 'what was in the queue is stored');
-	is_deeply($found->(), $before, 'searches find the same after that');
+	is_deeply($stored->found($server), $before, 'searches find the same after that');
 	is($server->sql('SELECT sum(rows) FROM logsvc_internal.part p WHERE index_name = \'main\''),
 		$events + 3000, 'each event once');
 	is($server->sql('SELECT count(*) FROM logsvc.verify_parts() WHERE problem IS NOT NULL'), 0,
 		'no part has a problem');
 	is($server->sql_json("SELECT logsvc.act_as('acme') \\gset _\nSELECT "
 		. "logsvc.verify_audit()")->{valid}, JSON::PP::true(), 'the audit chain is whole');
-	is($server->http(GET => '/api/v1/auth/session', session => $session)->{status}, 200,
+	is($server->http(GET => '/api/v1/auth/session', session => $stored->session)->{status}, 200,
 		'the session goes on');
 	is($server->sql("SELECT amount FROM logsvc_internal.plan_limit WHERE plan = 'pro' AND resource "
 		. "= 'dashboards'"), 7, "the operator's limit stays");
-	is($server->http(POST => '/api/v1/logs', token => $org{acme}{ingest_key},
+	is($server->http(POST => '/api/v1/logs', token => $stored->org('acme')->{ingest_key},
 		json => { event => 'after the upgrade' })->{status}, 202, 'events are accepted');
 	$server->stop;
 }
