@@ -3,30 +3,41 @@
  * filter_prune.c
  *	  Finds the blocks of a part in which a leaf can be true, by token filters (pure).
  *
- * A leaf requires certain words, values or pieces of text in a row.  Blocks are
- * never opened if their token filter lacks one of them.  Only complete words are
- * required: a word at the open end of a substring or next to a star could be part
+ * A leaf requires certain words, pairs of words, values or pieces of text in a row.
+ * Blocks are never opened if their token filter lacks one of them.  Only complete words
+ * are required: a word at the open end of a substring or next to a star could be part
  * of a longer one.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/part/filter_eval.h"
 
-/* Maximum number of hashes to look up: each word is a fetch; all pieces are one. */
+/* Maximum number of hashes to look up: each word or pair is a fetch; all pieces are one. */
 #define MAX_WORDS 6
+#define MAX_PAIRS 6
 #define MAX_PIECES 32
+
+typedef struct wanted_word
+{
+	ls_str text; /* folded */
+	bool paired; /* a pair says that it is there */
+} wanted_word;
 
 typedef struct wanted
 {
 	uint32_t n_words;
-	ls_str words[MAX_WORDS]; /* folded; the longest ones */
+	wanted_word words[MAX_WORDS]; /* the longest ones */
+	uint32_t n_pairs;
+	uint64_t pairs[MAX_PAIRS];
+	bool begun;      /* the word before is the first one of the next pair: */
+	uint64_t before; /* its hash, or 0 with a digit */
 	uint32_t n_pieces;
 	uint64_t pieces[MAX_PIECES];
 	bool doubt; /* the pieces are those of the words: ask if these are in few blocks */
 } wanted;
 
 static void
-want_word(wanted *want, ls_str word)
+keep_word(wanted *want, wanted_word word)
 {
 	uint32_t shortest = 0;
 
@@ -37,11 +48,29 @@ want_word(wanted *want, ls_str word)
 	}
 	for (uint32_t i = 1; i < MAX_WORDS; i++)
 	{
-		if (want->words[i].len < want->words[shortest].len)
+		if (want->words[i].text.len < want->words[shortest].text.len)
 			shortest = i;
 	}
-	if (word.len > want->words[shortest].len)
+	if (word.text.len > want->words[shortest].text.len)
 		want->words[shortest] = word;
+}
+
+/* A complete word.  If want->begun, it follows the one before. */
+static void
+want_word(wanted *want, ls_str text)
+{
+	bool digit = ls_part_word_has_digit(text);
+	uint64_t hash = digit ? 0 : ls_part_hash_word(text);
+	wanted_word word = {.text = text};
+
+	if (want->begun && (hash != 0 || want->before != 0) && want->n_pairs < MAX_PAIRS)
+	{
+		want->pairs[want->n_pairs++] = ls_part_hash_pair(want->before, hash);
+		word.paired = !digit;
+	}
+	want->before = hash;
+	want->begun = true;
+	keep_word(want, word);
 }
 
 /* The complete words of a folded text; at an open end, a word may continue. */
@@ -51,11 +80,13 @@ want_words(wanted *want, ls_str text, bool open_left, bool open_right)
 	size_t at = 0;
 	ls_str word;
 
+	want->begun = false;
 	while (ls_next_word(text, &at, &word))
 	{
 		if (!(word.data == text.data && open_left) && !(at == text.len && open_right))
 			want_word(want, word);
 	}
+	want->begun = false;
 }
 
 static void
@@ -72,9 +103,9 @@ want_pieces(wanted *want, ls_str text)
 }
 
 /*
- * A filter of words lets through some blocks of a part in vain, and to look at the
- * words' pieces is cheaper than to open one of them.  If many are left, the words
- * mostly are there.
+ * A filter lets through some blocks of a part in vain, and to look at another one, at the
+ * pieces of the words or at the words of pairs, is cheaper than to open one of them.  If
+ * many are left, the words mostly are there.
  */
 static bool
 in_few_blocks(const ls_filter_run *run, uint32_t blocks)
@@ -85,14 +116,24 @@ in_few_blocks(const ls_filter_run *run, uint32_t blocks)
 static bool
 apply(ls_filter_run *run, uint32_t column, const wanted *want, uint32_t *blocks)
 {
+	bool paired = want->n_pairs > 0 && ls_part_has_filter(run->part, column, LS_TOKEN_PAIR);
+
+	for (uint32_t i = 0; paired && i < want->n_pairs && *blocks != 0; i++)
+	{
+		if (!ls_part_may_hold(run->part, column, LS_TOKEN_PAIR, &want->pairs[i], 1, blocks))
+			return false;
+	}
 	for (uint32_t i = 0; i < want->n_words && *blocks != 0; i++)
 	{
-		uint64_t hash = ls_part_hash_word(want->words[i]);
+		uint64_t hash = ls_part_hash_word(want->words[i].text);
 
+		if (paired && want->words[i].paired && !in_few_blocks(run, *blocks))
+			continue;
 		if (!ls_part_may_hold(run->part, column, LS_TOKEN_WORD, &hash, 1, blocks))
 			return false;
 	}
-	return *blocks == 0 || want->n_pieces == 0 || (want->doubt && !in_few_blocks(run, *blocks)) ||
+	return *blocks == 0 || want->n_pieces == 0 ||
+		   (want->doubt && (paired || !in_few_blocks(run, *blocks))) ||
 		   ls_part_may_hold(run->part, column, LS_TOKEN_PIECE, want->pieces, want->n_pieces,
 							blocks);
 }
@@ -133,7 +174,16 @@ prune_text(ls_filter_run *run, const ls_leaf *leaf, uint32_t column, uint32_t *b
 		case LS_FILTER_PHRASE_WILDCARD:
 			for (size_t i = 0; i < leaf->pattern.n_tokens; i++)
 			{
-				if (!want_wildcard(run, &leaf->pattern.tokens[i], &want))
+				const ls_wildcard *token = &leaf->pattern.tokens[i];
+
+				if (token->n_parts == 1)
+				{
+					want_word(&want, token->parts[0]);
+					want_pieces(&want, token->parts[0]);
+					continue;
+				}
+				want.begun = false;
+				if (!want_wildcard(run, token, &want))
 					return false;
 			}
 			break;

@@ -343,7 +343,8 @@ typedef enum ls_token_kind
 {
 	LS_TOKEN_WORD = 1,  /* the words, folded */
 	LS_TOKEN_VALUE = 2, /* each text as a whole */
-	LS_TOKEN_PIECE = 3  /* three consecutive bytes, by their classes */
+	LS_TOKEN_PIECE = 3, /* three consecutive bytes, by their classes */
+	LS_TOKEN_PAIR = 4   /* two consecutive words, folded; all words with a digit are one */
 } ls_token_kind;
 
 #define LS_WORD_BYTES 64 /* of a longer word, only these count */
@@ -358,6 +359,22 @@ extern uint64_t ls_part_hash_number(bool is_int, int64_t i, double d);
 /* The hash of the piece with classes a, b, c; its code is (a << 12 | b << 6 | c). */
 extern uint64_t ls_part_hash_piece(uint32_t code);
 extern uint32_t ls_part_piece_class(uint8_t byte);
+
+/* The hash of two words that follow each other, from those of the words, or 0 for one with a digit. */
+static inline uint64_t
+ls_part_hash_pair(uint64_t first, uint64_t second)
+{
+	unsigned __int128 product = (unsigned __int128) (first ^ UINT64_C(0xa0761d6478bd642f)) *
+								(second ^ UINT64_C(0xe7037ed1a0b428db));
+
+	return (uint64_t) product ^ (uint64_t) (product >> 64);
+}
+
+/* Has a word an ASCII digit? */
+extern bool ls_part_word_has_digit(ls_str word);
+
+/* Has the column such a filter?  False also after an error, which the next call reports. */
+extern bool ls_part_has_filter(ls_part *part, uint32_t column, ls_token_kind kind);
 
 /*
  * Clears in *blocks the bit of each block in which no text of the column can have all

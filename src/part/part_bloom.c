@@ -52,6 +52,17 @@ ls_part_hash_piece(uint32_t code)
 	return ls_hash64(bytes, sizeof(bytes), 4);
 }
 
+bool
+ls_part_word_has_digit(ls_str word)
+{
+	for (size_t i = 0; i < word.len && i < LS_WORD_BYTES; i++)
+	{
+		if (word.data[i] >= '0' && word.data[i] <= '9')
+			return true;
+	}
+	return false;
+}
+
 /*
  * The class of a byte of a folded text in a piece: each letter has its own, all digits
  * share one, and so do all bytes of non-ASCII characters.
@@ -230,20 +241,36 @@ load_bucket(ls_part *part, const ls_bloom *bloom, uint32_t bucket)
 	return true;
 }
 
+/* NULL: the column has none. */
+static const ls_bloom *
+find_bloom(const ls_part *part, uint32_t column, ls_token_kind kind)
+{
+	for (uint32_t i = 0; i < part->n_blooms; i++)
+	{
+		if (part->blooms[i].column == column && part->blooms[i].kind == kind)
+			return &part->blooms[i];
+	}
+	return NULL;
+}
+
+bool
+ls_part_has_filter(ls_part *part, uint32_t column, ls_token_kind kind)
+{
+	if (!part->blooms_loaded && !load_section(part))
+		return false;
+	return find_bloom(part, column, kind) != NULL;
+}
+
 bool
 ls_part_may_hold(ls_part *part, uint32_t column, ls_token_kind kind, const uint64_t *hashes,
 				 uint32_t n, uint32_t *blocks)
 {
-	const ls_bloom *bloom = NULL;
+	const ls_bloom *bloom;
 	uint32_t loaded = UINT32_MAX;
 
 	if (!part->blooms_loaded && !load_section(part))
 		return false;
-	for (uint32_t i = 0; i < part->n_blooms && bloom == NULL; i++)
-	{
-		if (part->blooms[i].column == column && part->blooms[i].kind == kind)
-			bloom = &part->blooms[i];
-	}
+	bloom = find_bloom(part, column, kind);
 	if (bloom == NULL)
 		return true;
 	for (uint32_t b = 0; b < part->directory.blocks; b++)

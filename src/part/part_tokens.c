@@ -4,10 +4,11 @@
  *	  Writes the token filters of a part (pure).
  *
  * Columns with few distinct values need no filter, because their dictionary is
- * decided as a whole.  The event text gets a filter of its words, for words and
- * phrases, and one of its pieces of three characters, for substrings.  A text
- * attribute gets a filter of its values.  All digits are one class in pieces,
- * which keeps their number small, because log lines differ mostly in numbers.
+ * decided as a whole.  The event text gets a filter of its words, one of its pairs of
+ * words that follow each other, for phrases, and one of its pieces of three characters,
+ * for substrings.  A text attribute gets a filter of its values.  All digits are one
+ * class in pieces, and all words with digits are one in pairs, which keeps their number
+ * small, because log lines differ mostly in numbers.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,6 +27,9 @@
 #define VALUE_HASHES 8
 #define PIECE_BITS 10
 #define PIECE_HASHES 6
+#define PAIR_BITS 8
+#define PAIR_HASHES 5
+#define FEW_PAIRS 64 /* a block with fewer has room for so many: others like it err together */
 
 #define FIRST_TOKENS 6144 /* of a block, that there is room for at first */
 
@@ -39,6 +43,8 @@
 #define PIECE_CODES (1u << 18)
 
 #define SHORT_TEXT 16384 /* folded as a whole */
+
+#define RECENT_PAIRS 2048 /* a power of 2 */
 
 /*
  * The distinct hashes of a block.  These are the hashes of the filters, which anybody
@@ -65,14 +71,19 @@ typedef struct token_writer
 {
 	ls_part_writer *w;
 	token_set words;
+	token_set pairs;
+	uint64_t recent[RECENT_PAIRS]; /* in `pairs` already, at the place that their bits say */
+	uint64_t before;  /* of the pair that the next word ends: hash, or 0 with a digit */
+	bool begun;       /* is there a word before? */
 	uint64_t *pieces; /* a bit for each code */
 	ls_buf fold;
 	uint8_t classes[256];
 	char folded[SHORT_TEXT + 64];
 	uint64_t word_bits[SHORT_TEXT / 64 + 2];
+	uint64_t digit_bits[SHORT_TEXT / 64 + 2];
 	/* of the column being written: its hashes, block by block */
-	uint64_t *hashes[2][LS_PART_MAX_BLOCKS];
-	uint32_t counts[2][LS_PART_MAX_BLOCKS];
+	uint64_t *hashes[3][LS_PART_MAX_BLOCKS];
+	uint32_t counts[3][LS_PART_MAX_BLOCKS];
 } token_writer;
 
 static inline void
@@ -119,6 +130,26 @@ take_tokens(token_set *s, uint64_t **list, uint32_t *count)
 
 /* ---- what is hashed ---- */
 
+/* Most pairs of a text have been in one of the texts before. */
+static inline void
+add_word(token_writer *t, uint64_t hash, bool digit)
+{
+	uint64_t side = digit ? 0 : hash;
+
+	add_token(&t->words, hash);
+	if (t->begun)
+	{
+		uint64_t pair = ls_part_hash_pair(t->before, side);
+		uint64_t *recent = &t->recent[pair % RECENT_PAIRS];
+
+		if (*recent != pair)
+			add_token(&t->pairs, pair);
+		*recent = pair;
+	}
+	t->before = side;
+	t->begun = true;
+}
+
 /* A word with characters beyond ASCII: as ls_utf8_fold makes it. */
 static void
 add_folded_word(token_writer *t, ls_str word)
@@ -129,7 +160,8 @@ add_folded_word(token_writer *t, ls_str word)
 	t->fold.len = 0;
 	while (p < end && t->fold.len < LS_WORD_BYTES)
 		ls_utf8_append(&t->fold, ls_unicode_fold(ls_utf8_next(&p, end)));
-	add_token(&t->words, ls_part_hash_word(ls_str_make(t->fold.data, t->fold.len)));
+	word = ls_str_make(t->fold.data, t->fold.len);
+	add_word(t, ls_part_hash_word(word), ls_part_word_has_digit(word));
 }
 
 static void
@@ -154,6 +186,7 @@ add_long_text(token_writer *t, ls_str text)
 	size_t at = 0;
 	ls_str word;
 
+	t->begun = false;
 	while (ls_next_word(text, &at, &word))
 		add_folded_word(t, word);
 	t->fold.len = 0;
@@ -162,13 +195,14 @@ add_long_text(token_writer *t, ls_str text)
 }
 
 /*
- * Folds n (at most 64) bytes and marks those of words; false when one is not
- * ASCII.
+ * Folds n (at most 64) bytes and marks those of words, and the digits; false when one
+ * is not ASCII.
  */
 static inline bool
-fold_ascii(const char *from, size_t n, char *to, uint64_t *words)
+fold_ascii(const char *from, size_t n, char *to, uint64_t *words, uint64_t *digits)
 {
 	uint64_t mask = 0;
+	uint64_t digit_mask = 0;
 #if defined(__SSE2__)
 	if (n == 64)
 	{
@@ -190,8 +224,10 @@ fold_ascii(const char *from, size_t n, char *to, uint64_t *words)
 			high |= _mm_movemask_epi8(c);
 			_mm_storeu_si128((__m128i *) (to + 16 * k), low);
 			mask |= (uint64_t) (uint32_t) _mm_movemask_epi8(word) << (16 * k);
+			digit_mask |= (uint64_t) (uint32_t) _mm_movemask_epi8(digit) << (16 * k);
 		}
 		*words = mask;
+		*digits = digit_mask;
 		return high == 0;
 	}
 #endif
@@ -203,8 +239,10 @@ fold_ascii(const char *from, size_t n, char *to, uint64_t *words)
 			return false;
 		to[i] = c >= 'A' && c <= 'Z' ? (char) (c | 0x20) : c;
 		mask |= (uint64_t) ls_is_word_byte(c) << i;
+		digit_mask |= (uint64_t) (c >= '0' && c <= '9') << i;
 	}
 	*words = mask;
+	*digits = digit_mask;
 	return true;
 }
 
@@ -225,12 +263,13 @@ next_bit(const uint64_t *bits, uint32_t at, uint32_t n, uint64_t invert)
 	return at + (uint32_t) __builtin_ctzll(word);
 }
 
-/* Words and pieces of a text. */
+/* Words, pairs and pieces of a text. */
 static void
 add_text(token_writer *t, ls_str text)
 {
 	char *folded = t->folded;
 	uint64_t *words = t->word_bits;
+	uint64_t *digits = t->digit_bits;
 	uint32_t n = (uint32_t) text.len;
 	char last[64];
 	uint32_t at = 0;
@@ -251,18 +290,21 @@ add_text(token_writer *t, ls_str text)
 			memcpy(last, from, n - at);
 			from = last;
 		}
-		if (!fold_ascii(from, 64, folded + at, &words[at / 64]))
+		if (!fold_ascii(from, 64, folded + at, &words[at / 64], &digits[at / 64]))
 		{
 			add_long_text(t, text);
 			return;
 		}
 	}
-	words[at / 64] = 0;
+	words[at / 64] = digits[at / 64] = 0;
+	t->begun = false;
 	for (at = next_bit(words, 0, n, 0); at < n;)
 	{
 		uint32_t end = next_bit(words, at, n, UINT64_MAX);
+		uint32_t counts = end - at < LS_WORD_BYTES ? end : at + LS_WORD_BYTES;
 
-		add_token(&t->words, ls_part_hash_word(ls_str_make(folded + at, end - at)));
+		add_word(t, ls_part_hash_word(ls_str_make(folded + at, end - at)),
+				 next_bit(digits, at, counts, 0) < counts);
 		if (end == n)
 			break;
 		at = next_bit(words, end, n, 0);
@@ -313,16 +355,20 @@ static bool
 write_filter(token_writer *t, uint32_t column, ls_token_kind kind, int list, ls_buf *section)
 {
 	ls_part_writer *w = t->w;
-	uint32_t bits = kind == LS_TOKEN_WORD    ? WORD_BITS
-					: kind == LS_TOKEN_VALUE ? VALUE_BITS
-											 : PIECE_BITS;
+	static const struct
+	{
+		uint32_t bits;
+		uint32_t hashes;
+	} of[] = {[LS_TOKEN_WORD] = {WORD_BITS, WORD_HASHES},
+			  [LS_TOKEN_VALUE] = {VALUE_BITS, VALUE_HASHES},
+			  [LS_TOKEN_PIECE] = {PIECE_BITS, PIECE_HASHES},
+			  [LS_TOKEN_PAIR] = {PAIR_BITS, PAIR_HASHES}};
+	uint32_t bits = of[kind].bits;
 	ls_bloom bloom = {.kind = kind, .column = column, .stride = LS_BLOOM_CHECKSUM};
 	uint32_t most = 0;
 	uint8_t *to;
 
-	bloom.hashes = kind == LS_TOKEN_WORD    ? WORD_HASHES
-				   : kind == LS_TOKEN_VALUE ? VALUE_HASHES
-											: PIECE_HASHES;
+	bloom.hashes = of[kind].hashes;
 	for (uint32_t b = 0; b < w->d.blocks; b++)
 	{
 		if (t->counts[list][b] != UINT32_MAX && t->counts[list][b] > most)
@@ -334,6 +380,8 @@ write_filter(token_writer *t, uint32_t column, ls_token_kind kind, int list, ls_
 	{
 		uint32_t n = t->counts[list][b];
 
+		if (kind == LS_TOKEN_PAIR && n > 0 && n < FEW_PAIRS)
+			n = FEW_PAIRS;
 		if (n == UINT32_MAX)
 			bloom.widths[b] = LS_BLOOM_ANY;
 		else if (n > 0)
@@ -393,14 +441,17 @@ write_text_filters(token_writer *t, uint32_t column, ls_buf *section, uint32_t *
 				add_value(t, t->w->values[i]);
 		}
 		if (!take_tokens(&t->words, &t->hashes[0][b], &t->counts[0][b]) ||
-			(event && !take_pieces(t, &t->hashes[1][b], &t->counts[1][b])))
+			(event && (!take_pieces(t, &t->hashes[1][b], &t->counts[1][b]) ||
+					   !take_tokens(&t->pairs, &t->hashes[2][b], &t->counts[2][b]))))
 			return false;
+		memset(t->recent, 0, sizeof(t->recent));
 	}
-	*n += event ? 2 : 1;
+	*n += event ? 3 : 1;
 	if (!event)
 		return write_filter(t, column, LS_TOKEN_VALUE, 0, section);
 	return write_filter(t, column, LS_TOKEN_WORD, 0, section) &&
-		   write_filter(t, column, LS_TOKEN_PIECE, 1, section);
+		   write_filter(t, column, LS_TOKEN_PIECE, 1, section) &&
+		   write_filter(t, column, LS_TOKEN_PAIR, 2, section);
 }
 
 bool
@@ -415,7 +466,7 @@ ls_part_write_filters(ls_part_writer *w, uint64_t body_start)
 	if (t == NULL)
 		return false;
 	t->w = w;
-	t->words.table.arena = w->arena;
+	t->words.table.arena = t->pairs.table.arena = w->arena;
 	t->pieces = LS_PART_ARRAY(w->arena, uint64_t, PIECE_CODES / 64);
 	if (t->pieces == NULL || !token_reserve(&t->words.table, FIRST_TOKENS))
 		return false;

@@ -514,6 +514,22 @@ test_prunes(void)
 	}
 	printf("# %u of %d blocks opened in vain\n", in_vain, 400 * 16);
 	ok(in_vain <= 3, "words that no text has open hardly any block");
+	for (int i = 0; i < 5; i++)
+	{
+		static const char *const texts[] = {"took request", "user took", "OF Took", "17 request",
+											"request of user17"};
+		ls_filter apart = {.op = LS_FILTER_PHRASE, .text = str(texts[i])};
+		ls_filter starred_too = {.op = LS_FILTER_PHRASE_WILDCARD,
+								 .text = ls_arena_strdup(arena, str(texts[i]))};
+		ls_filter within = {
+			.op = LS_FILTER_CONTAINS, .target = LS_TARGET_NAMED, .field = LS_FIELD_EVENT};
+		char text[64];
+
+		snprintf(text, sizeof(text), "1 %s 2", texts[i]);
+		within.text = str(text);
+		ok(prunes(&m, &apart, 1, 0) && prunes(&m, &starred_too, 1, 0) && prunes(&m, &within, 1, 0),
+		   texts[i]);
+	}
 	part_of.target = LS_TARGET_NAMED;
 	part_of.field = LS_FIELD_EVENT;
 	ok(prunes(&m, &needle, 2, 1), "an id opens its block");
@@ -677,7 +693,7 @@ test_document(void)
 {
 	ls_part_builder *b;
 	memory_part m = {0};
-	doc_filter filters[3] = {0};
+	doc_filter filters[4] = {0};
 	ls_reader r;
 	uint64_t offset;
 	size_t start = 0;
@@ -712,8 +728,8 @@ test_document(void)
 	}
 	r = ls_reader_make(m.header.data + start, m.header.len - 4 - start);
 	offset = ls_read_varint(&r);
-	ok(start > 0 && ls_read_varint(&r) == 3, "a section with three filters");
-	for (int i = 0; i < 3; i++)
+	ok(start > 0 && ls_read_varint(&r) == 4, "a section with four filters");
+	for (int i = 0; i < 4; i++)
 	{
 		doc_filter *f = &filters[i];
 
@@ -739,9 +755,10 @@ test_document(void)
 		}
 	}
 	ok(right && !r.failed && r.pos + 5 == r.end, "as long as it says, with checksums");
-	ok(filters[0].kind == 1 && filters[1].kind == 3 && filters[2].kind == 2 &&
-		   filters[0].column == 0 && filters[1].column == 0 && filters[2].column == 1,
-	   "words and pieces of the event, values of the attribute");
+	ok(filters[0].kind == 1 && filters[1].kind == 3 && filters[2].kind == 4 &&
+		   filters[3].kind == 2 && filters[0].column == 0 && filters[1].column == 0 &&
+		   filters[2].column == 0 && filters[3].column == 1,
+	   "words, pieces and pairs of the event, values of the attribute");
 	for (uint32_t i = 0; i < 4096 + 600 && right; i++)
 	{
 		int block = i >= 4096;
@@ -750,11 +767,11 @@ test_document(void)
 		snprintf(id, sizeof(id), "id-%u-of-a-longer-kind", i);
 		right = doc_bits(&m, &filters[0], block, doc_hash(text, strlen(text), 0)) ==
 					filters[0].hashes &&
-				(i == 0 || doc_bits(&m, &filters[2], block, doc_hash(id, strlen(id), 1)) ==
-							   filters[2].hashes);
+				(i == 0 || doc_bits(&m, &filters[3], block, doc_hash(id, strlen(id), 1)) ==
+							   filters[3].hashes);
 	}
 	ok(right, "every word and every value has its bits");
-	ok(doc_bits(&m, &filters[2], 0, doc_hash("\x11\0\0\0\0\0\0\0", 8, 2)) == filters[2].hashes,
+	ok(doc_bits(&m, &filters[3], 0, doc_hash("\x11\0\0\0\0\0\0\0", 8, 2)) == filters[3].hashes,
 	   "a number is one by its value");
 	/* "r w" is 18, space 29, 23; " zq" 29, 26, 17; "q00" 17, 27, 27 */
 	{
@@ -770,6 +787,19 @@ test_document(void)
 		}
 	}
 	ok(right && filters[1].buckets == 1, "pieces have their bits");
+	/* "order", then words with a digit: one pair for all of them, and one of two of them. */
+	{
+		const uint64_t k0 = UINT64_C(0xa0761d6478bd642f);
+		const uint64_t k1 = UINT64_C(0xe7037ed1a0b428db);
+		uint64_t order = doc_hash("order", 5, 0);
+
+		ok(filters[2].buckets == 1 &&
+			   doc_bits(&m, &filters[2], 0, doc_mix(order ^ k0, k1)) == filters[2].hashes &&
+			   doc_bits(&m, &filters[2], 0, doc_mix(k0, k1)) == filters[2].hashes,
+		   "pairs have theirs");
+		ok(doc_bits(&m, &filters[2], 0, doc_mix(k0, order ^ k1)) < filters[2].hashes,
+		   "in their order");
+	}
 }
 
 int
