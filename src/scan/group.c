@@ -864,13 +864,19 @@ ls_groups_add(ls_groups *g, const ls_scan_part *part)
 {
 	MemoryContext outer;
 	ls_scan_session *session = ls_scan_current;
-	ls_scan_session before = {0};
+	uint64 parts = 0;
+	uint64 rows = 0;
+	uint64 matched = 0;
 	ls_scan scan;
 
 	if (sample_is_full(g))
 		return;
 	if (session != NULL)
-		before = *session;
+	{
+		parts = session->parts;
+		rows = session->rows;
+		matched = session->matched;
+	}
 	ls_scan_begin(&scan, part, g->request.filter, g->request.from, g->request.to);
 	outer = MemoryContextSwitchTo(scan.context);
 	g->scan = &scan;
@@ -891,9 +897,9 @@ ls_groups_add(ls_groups *g, const ls_scan_part *part)
 	/* The kept keys were found by a first pass over the same rows. */
 	if (session != NULL && g->has_kept)
 	{
-		session->parts = before.parts;
-		session->rows = before.rows;
-		session->matched = before.matched;
+		session->parts = parts;
+		session->rows = rows;
+		session->matched = matched;
 	}
 	MemoryContextSwitchTo(outer);
 	ls_scan_close(&scan);

@@ -8,6 +8,10 @@
  */
 #include "src/workers/workers.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "miscadmin.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -25,6 +29,13 @@
 
 /* Memory of one request beside what its query uses. */
 #define REQUEST_MEMORY ((size_t) 256 * 1024 * 1024)
+
+/*
+ * Freed memory at the end of the heap that an executor keeps for the next request, and the size of
+ * allocations that the system gets back at once.  The system clears each page that it gives.
+ */
+#define KEPT_MEMORY (32 * 1024 * 1024)
+#define LARGE_ALLOCATION (4 * 1024 * 1024)
 
 /* What a request may wait for a lock while locks hold up the executors, as a part of the setting. */
 #define SHORT_LOCK_WAIT(timeout) Max((timeout) / 10, 10)
@@ -178,6 +189,15 @@ serve(ls_slot *slot, ls_channel *channel, ls_str frame, ls_arena *arena)
 							LS_CHANNEL_OK);
 }
 
+static void
+keep_memory(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY);
+	mallopt(M_MMAP_THRESHOLD, LARGE_ALLOCATION);
+#endif
+}
+
 void
 ls_executor_loop(ls_slot *slot)
 {
@@ -185,6 +205,7 @@ ls_executor_loop(ls_slot *slot)
 	ls_channel *channel = NULL;
 	bool lost = false;
 
+	keep_memory();
 	limit_lock_waits(false);
 	do
 	{
