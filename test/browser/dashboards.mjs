@@ -60,8 +60,12 @@ await test(async (browser) => {
 	await ann.goto(`${base}/o/acme/dashboards/${id}`);
 	await panel(ann, 'count').getByText('60').waitFor();
 	await ann.locator('main').focus();
-	await ann.keyboard.press('e');
 	const handle = panel(ann, 'lines').getByRole('button', { name: /^Move events/ });
+	// A screen is seen a moment before it listens to keys.
+	await until('the editor', async () => {
+		await ann.keyboard.press('e');
+		return handle.waitFor({ timeout: 10_000 }).then(() => true, () => false);
+	});
 	await handle.focus();
 	await ann.keyboard.press('Shift+ArrowLeft');
 	await ann.keyboard.press('Shift+ArrowLeft');

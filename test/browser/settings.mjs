@@ -57,8 +57,11 @@ await test(async (browser) => {
 	await titled(ann, 'Access Tokens');
 	await becomes(() => ann.getByRole('navigation', { name: 'Screens' }).getByRole('heading', { name: 'Settings' }).isVisible(), true, 'the navigation has a group Settings');
 	await row(ann, 'test').waitFor();
-	await ann.keyboard.press('c');
-	await dialog(ann, 'New access token').waitFor();
+	// A screen is seen a moment before it listens to keys.
+	await until('the form', async () => {
+		await ann.keyboard.press('c');
+		return dialog(ann, 'New access token').waitFor({ timeout: 10_000 }).then(() => true, () => false);
+	});
 	await becomes(() => ann.evaluate(() => document.activeElement.name), 'name', 'the key c opens the form, and its first field has the focus');
 	await ann.keyboard.press('Enter');
 	await ann.getByText('Say what it is for.').waitFor();
