@@ -63,12 +63,12 @@ sub connect_http
 	return $socket;
 }
 
-# Sends a request on a kept connection: its body; in list context (milliseconds,
-# status, body).  Dies of an error, of 429 only where nobody asks for the status.
+# Sends a request on a kept connection: its body; in list context (milliseconds, status,
+# body, Retry-After).  Dies of an error, of 429 only where nobody asks for the status.
 sub send_request
 {
 	my ($socket, $method, $path, $key, $body) = @_;
-	my ($begin, $length, $status, $answer) = (time, 0, 0, '');
+	my ($begin, $length, $status, $answer, $after) = (time, 0, 0, '', 0);
 
 	print $socket "$method $path HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $key\r\n"
 	  . (defined $body ? "Content-Type: application/json\r\nContent-Length: " . length($body)
@@ -78,11 +78,12 @@ sub send_request
 	{
 		$status = $1 if $line =~ m{^HTTP/1.1 (\d+)};
 		$length = $1 if $line =~ /^Content-Length: (\d+)/i;
+		$after = $1 if $line =~ /^Retry-After: (\d+)/i;
 		last if $line =~ /^\r\n/;
 	}
 	read $socket, $answer, $length;
 	die "$method $path: $status $answer\n" if $status >= 400 && !($status == 429 && wantarray);
-	return wantarray ? (1000 * (time - $begin), $status, $answer) : $answer;
+	return wantarray ? (1000 * (time - $begin), $status, $answer, $after) : $answer;
 }
 
 1;

@@ -16,7 +16,7 @@ build/unit/gateway_host_checked: $(GATEWAY_SOURCES:%.c=build/unit/checked/%.o)
 build/unit/event_source: $(addprefix build/bench/obj/test/bench/,event_source.o event_writer.o)
 	@mkdir -p $(@D)
 	$(CC) -O2 -o $@ $^
-build/bench/likeness_bench: build/bench/obj/test/bench/event_source.o
+build/bench/likeness_bench build/bench/bytes_bench: build/bench/obj/test/bench/event_source.o
 
 # The API description, with which tests compare answers.
 OPENAPI_SOURCES = src/gateway/openapi.c src/gateway/schemas.c src/gateway/routes.c src/base/arena.c src/base/bytes.c \
