@@ -183,6 +183,19 @@ typedef bool (*ls_part_fetch)(void *context, uint64_t offset, size_t length, voi
 extern ls_part *ls_part_open(ls_arena *arena, ls_str header, ls_part_fetch fetch, void *context,
 							 const char **error);
 
+/*
+ * The state of zstd, for any number of parts.  To make it takes as long as to read some small frames,
+ * in a virtual machine more.  NULL: out of memory.
+ */
+typedef struct ls_part_decompressor ls_part_decompressor;
+
+extern ls_part_decompressor *ls_part_decompressor_create(ls_arena *arena);
+
+/* The same with a decompressor, which must live as long as the part. */
+extern ls_part *ls_part_open_with(ls_arena *arena, ls_part_decompressor *decompressor,
+								  ls_str header, ls_part_fetch fetch, void *context,
+								  const char **error);
+
 extern const ls_part_stats *ls_part_statistics(const ls_part *part);
 extern uint32_t ls_part_blocks(const ls_part *part);
 extern uint32_t ls_part_block_rows(const ls_part *part, uint32_t block);

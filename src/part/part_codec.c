@@ -131,20 +131,33 @@ ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str 
 	return body->failed ? 0 : (uint32_t) (body->len - start);
 }
 
+static bool
+make_zstd(ls_part_decompressor *d)
+{
+	size_t need = ZSTD_estimateDCtxSize();
+	void *workspace = ls_arena_alloc(d->arena, need);
+
+	if (workspace != NULL)
+		d->zstd = ZSTD_initStaticDCtx(workspace, need);
+	return d->zstd != NULL;
+}
+
+ls_part_decompressor *
+ls_part_decompressor_create(ls_arena *arena)
+{
+	ls_part_decompressor *d = ls_new(arena, ls_part_decompressor);
+
+	if (d == NULL)
+		return NULL;
+	d->arena = arena;
+	return make_zstd(d) ? d : NULL;
+}
+
 static const char *
 decompress_zstd(ls_part_decompressor *d, ls_str from, char *to, size_t size)
 {
-	if (d->zstd == NULL)
-	{
-		size_t need = ZSTD_estimateDCtxSize();
-		void *workspace = ls_arena_alloc(d->arena, need);
-
-		if (workspace == NULL)
-			return "out of memory";
-		d->zstd = ZSTD_initStaticDCtx(workspace, need);
-		if (d->zstd == NULL)
-			return "out of memory";
-	}
+	if (d->zstd == NULL && !make_zstd(d))
+		return "out of memory";
 	if (ZSTD_decompressDCtx(d->zstd, to, size, from.data, from.len) != size)
 		return "damaged zstd frame";
 	return NULL;

@@ -156,11 +156,11 @@ extern ls_part_compressor *ls_part_compressor_create(ls_arena *arena);
 extern uint32_t ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw,
 									size_t cut, ls_buf *body);
 
-typedef struct ls_part_decompressor
+struct ls_part_decompressor
 {
 	ls_arena *arena; /* for the state of zstd, made when first needed */
 	void *zstd;
-} ls_part_decompressor;
+};
 
 /*
  * Checks a frame and sets *raw to its content: a view into `frame`, or memory from
@@ -570,7 +570,8 @@ struct ls_part
 	void *context;
 	const char *error;
 	ls_part_directory directory;
-	ls_part_decompressor decompressor;
+	ls_part_decompressor own; /* unless it was opened with another */
+	ls_part_decompressor *decompressor;
 	ls_str **dictionaries; /* by column, when loaded */
 	char **near_columns;   /* small columns as they are in the body, when fetched */
 	char *near_streams[LS_ROW_STREAMS];

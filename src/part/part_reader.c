@@ -40,7 +40,7 @@ ls_part_load_frame(ls_part *part, uint64_t offset, uint32_t length, ls_arena *ar
 		return ls_part_fail(part, "out of memory");
 	if (!part->fetch(part->context, offset, length, frame))
 		return ls_part_fail(part, "the body of the part cannot be read");
-	error = ls_part_frame_read(&part->decompressor, ls_str_make(frame, length), arena, raw);
+	error = ls_part_frame_read(part->decompressor, ls_str_make(frame, length), arena, raw);
 	if (error != NULL)
 		return ls_part_fail(part, error);
 	return true;
@@ -69,7 +69,7 @@ load_near_frame(ls_part *part, char **near, uint64_t start, uint64_t end, uint64
 			return ls_part_fail(part, "the body of the part cannot be read");
 		*near = bytes;
 	}
-	error = ls_part_frame_read(&part->decompressor, ls_str_make(*near + (offset - start), length),
+	error = ls_part_frame_read(part->decompressor, ls_str_make(*near + (offset - start), length),
 							   part->block_arena, raw);
 	return error == NULL || ls_part_fail(part, error);
 }
@@ -272,7 +272,8 @@ open_lists(ls_part *part, ls_str columns, ls_str shapes)
 }
 
 ls_part *
-ls_part_open(ls_arena *arena, ls_str header, ls_part_fetch fetch, void *context, const char **error)
+ls_part_open_with(ls_arena *arena, ls_part_decompressor *decompressor, ls_str header,
+				  ls_part_fetch fetch, void *context, const char **error)
 {
 	ls_part *part = ls_new(arena, ls_part);
 	ls_str columns;
@@ -285,7 +286,8 @@ ls_part_open(ls_arena *arena, ls_str header, ls_part_fetch fetch, void *context,
 	part->arena = arena;
 	part->fetch = fetch;
 	part->context = context;
-	part->decompressor.arena = arena;
+	part->own.arena = arena;
+	part->decompressor = decompressor == NULL ? &part->own : decompressor;
 	part->block_arena = ls_part_pool_arena(arena);
 	/* Keys and constants are views into the header: keep one. */
 	copy = ls_arena_strdup(arena, header);
@@ -300,6 +302,12 @@ ls_part_open(ls_arena *arena, ls_str header, ls_part_fetch fetch, void *context,
 		return NULL;
 	}
 	return part;
+}
+
+ls_part *
+ls_part_open(ls_arena *arena, ls_str header, ls_part_fetch fetch, void *context, const char **error)
+{
+	return ls_part_open_with(arena, NULL, header, fetch, context, error);
 }
 
 /* ---- what the header knows ---- */

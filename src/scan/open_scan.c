@@ -245,6 +245,24 @@ part_arena(ls_scan *scan)
 	return session->part_memory;
 }
 
+/* zstd's state is made once in a process, in memory that stays (some 100 KB). */
+static ls_part_decompressor *
+shared_decompressor(void)
+{
+	static ls_part_decompressor *shared = NULL;
+
+	if (shared == NULL)
+	{
+		MemoryContext context =
+			AllocSetContextCreate(TopMemoryContext, "logsvc decompressor", ALLOCSET_SMALL_SIZES);
+
+		shared = ls_part_decompressor_create(ls_context_arena(context, 0));
+		if (shared == NULL)
+			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	}
+	return shared;
+}
+
 static void
 open_part(ls_scan *scan, const ls_scan_part *part)
 {
@@ -262,7 +280,8 @@ open_part(ls_scan *scan, const ls_scan_part *part)
 	outer = MemoryContextSwitchTo(scan->context);
 	scan->arena = part_arena(scan);
 	ls_body_init(&scan->body, part->body);
-	scan->part = ls_part_open(scan->arena, part->header, fetch, scan, &error);
+	scan->part =
+		ls_part_open_with(scan->arena, shared_decompressor(), part->header, fetch, scan, &error);
 	if (scan->part == NULL)
 	{
 		if (ls_arena_failed(scan->arena))
