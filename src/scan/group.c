@@ -541,6 +541,7 @@ typedef struct counted_value
 	const uint32 *rows;
 	uint32 step;   /* from a level to the next one, in `rows` */
 	uint32 levels; /* whose rows match */
+	uint32 matching;
 } counted_value;
 
 /* The values of a field in all rows of a part. */
@@ -611,7 +612,7 @@ count_column(ls_groups *g, ls_group_key *f, uint32 c, counted_field *counted)
 		value.integer = counts.integers == NULL ? 0 : counts.integers[i];
 		counted->values[counted->n++] =
 			(counted_value){intern_value(g, f, &value), &counts.rows[0][i],
-							(uint32) (counts.rows[1] - counts.rows[0]), levels};
+							(uint32) (counts.rows[1] - counts.rows[0]), levels, rows};
 	}
 	return true;
 }
@@ -661,24 +662,34 @@ group_of(ls_groups *g, const uint32 *codes)
 	return g->has_kept ? place_of(g, tuple) : tuple;
 }
 
-/* Counts the rows of a level by the values of a field, over one interval; returns how many. */
+/*
+ * Counts the matching rows of these levels (one, or all) by the values of a field, over one interval;
+ * returns how many.
+ */
 static uint64
-add_values(ls_groups *g, const ls_part_counts *counts, const counted_field *counted, int level,
-		   uint32 *codes, int field)
+add_values(ls_groups *g, const ls_part_counts *counts, const counted_field *counted, uint32 levels,
+		   bool all, uint32 *codes, int field)
 {
+	int level = __builtin_ctz(levels);
 	uint64 matched = 0;
 
 	for (uint32 i = 0; i <= counted->n; i++)
 	{
-		uint32 rows = counted->missing[level];
+		const counted_value *v = &counted->values[i];
+		uint32 rows = 0;
 
-		if (i < counted->n)
-			rows = (counted->values[i].levels & 1u << level) == 0
-					   ? 0
-					   : counted->values[i].rows[level * counted->values[i].step];
+		if (i == counted->n)
+		{
+			for (int k = 0; k < LS_LEVELS; k++)
+				rows += (levels & 1u << k) != 0 ? counted->missing[k] : 0;
+		}
+		else if (all)
+			rows = v->matching;
+		else if ((v->levels & 1u << level) != 0)
+			rows = v->rows[level * v->step];
 		if (rows == 0)
 			continue;
-		codes[field] = i == counted->n ? LS_GROUP_MISSING : counted->values[i].code;
+		codes[field] = i == counted->n ? LS_GROUP_MISSING : v->code;
 		matched += add_intervals(g, counts, &rows, group_of(g, codes));
 	}
 	return matched;
@@ -744,6 +755,11 @@ add_header(ls_groups *g)
 	if (g->n_aggregates > 0 &&
 		(counts.n != 1 || (level_field >= 0 && (scan->levels & (scan->levels - 1)) != 0)))
 		return false;
+	if (counted_at >= 0 && level_field < 0 && levels != 0)
+	{
+		matched = add_values(g, &counts, &counted, levels, true, codes, counted_at);
+		levels = 0;
+	}
 	for (int level = 0; level < LS_LEVELS; level++)
 	{
 		uint32 tuple;
@@ -757,7 +773,7 @@ add_header(ls_groups *g)
 													 ls_str_of_cstring(names[level]));
 		if (counted_at >= 0)
 		{
-			matched += add_values(g, &counts, &counted, level, codes, counted_at);
+			matched += add_values(g, &counts, &counted, 1u << level, false, codes, counted_at);
 			continue;
 		}
 		tuple = group_of(g, codes);
