@@ -233,7 +233,7 @@ BEGIN
 			'the log of the server says why writers do not store; if they only are slow, postgresql.conf: more logsvc.writers'),
 		('dead letters', false, (f ->> 'dead')::bigint > 0, format('%s events', coalesce(f ->> 'dead', '0')),
 			'SELECT * FROM logsvc.dead_letters says why; then SELECT logsvc.replay_dead_letters(filter => ''{}'', organization => ''...''), '
-			'or discard_dead_letters(''why not'', filter => ''{}'', organization => ''...'')'),
+			'or discard_dead_letters(''REASON'', filter => ''{}'', organization => ''...'')'),
 		('merging', false, (f ->> 'unmerged')::bigint > CASE current_setting('logsvc.compactors') WHEN '0' THEN 0 ELSE 1000 END,
 			format('%s parts of days that are over wait to be merged', f ->> 'unmerged'),
 			format('postgresql.conf: logsvc.compactors = %s; then SELECT pg_reload_conf()', current_setting('logsvc.compactors')::int + 1)),

@@ -206,7 +206,9 @@ BEGIN
 		'scheduledFor', logsvc_internal.iso_time(u.tick),
 		'range', jsonb_build_object('earliest', logsvc_internal.iso_time(u.from_time),
 			'latest', logsvc_internal.iso_time(u.to_time)),
-		'rows', u.rows, 'bytes', u.bytes, 'truncated', u.truncated, 'attempts', u.attempts,
+		'rows', u.rows, 'bytes', u.bytes, 'truncated', u.truncated,
+		-- The column counts those that failed.
+		'attempts', u.attempts + (u.status = 'succeeded')::int,
 		'createdAt', logsvc_internal.iso_time(u.created_at),
 		'startedAt', logsvc_internal.iso_time(u.started_at),
 		'finishedAt', logsvc_internal.iso_time(u.finished_at),

@@ -180,8 +180,9 @@ secret_of(const ls_request *request, bool tokens_only, char *text, ls_str *secre
 		return LS_ALLOWED;
 	if (begins(*secret, "ing_") && !tokens_only)
 		return LS_ALLOWED;
-	if (begins(*secret, "ing_"))
-		*why = "API keys are not taken here";
+	*why = begins(*secret, "ing_")
+			   ? "API keys are not taken here"
+			   : "this is neither a token (pat_...) nor an API key (ing_live_... or ing_test_...)";
 	return LS_ERROR_INVALID_PAT;
 }
 

@@ -293,6 +293,82 @@ find_tool(ls_str name)
 	return NULL;
 }
 
+/* The tool of that name as tools/list shows it. */
+static const ls_json_node *
+shown_tool(ls_str name, ls_arena *arena)
+{
+	const ls_json_node *all =
+		ls_document_read(ls_str_make(ls_mcp_tools, strlen(ls_mcp_tools)), MAX_DEPTH, arena);
+
+	for (size_t i = 0; i < ls_node_count(all); i++)
+	{
+		const ls_json_node *one = ls_node_element(all, i);
+
+		if (ls_str_eq(ls_node_member_string(one, "name"), name))
+			return one;
+	}
+	return NULL;
+}
+
+/*
+ * Refuses an argument that the tool's own schema does not have: that of the route takes more.  True:
+ * refused, as the route would refuse it.
+ */
+static bool
+refuse_unknown(const mcp_tool *tool, const ls_json_node *arguments, ls_str id, ls_arena *arena,
+			   ls_response *response)
+{
+	const ls_json_node *shown = shown_tool(ls_str_make(tool->name, strlen(tool->name)), arena);
+	const ls_json_node *known = ls_node_member(ls_node_member(shown, "inputSchema"), "properties");
+	const ls_json_node *value;
+	void *at = NULL;
+	ls_str name;
+	ls_str wrong = LS_STR("");
+	ls_buf message;
+	ls_buf details;
+
+	while ((at = ls_node_next(arguments, at, &name, &value)) != NULL)
+	{
+		void *other = NULL;
+		ls_str one;
+
+		while ((other = ls_node_next(known, other, &one, &value)) != NULL)
+		{
+			if (ls_str_eq(one, name))
+				break;
+		}
+		if (other == NULL)
+		{
+			wrong = name;
+			break;
+		}
+	}
+	if (at == NULL)
+		return false;
+	ls_buf_init(&message, arena);
+	ls_buf_printf(&message, "unknown argument of %s: it takes", tool->name);
+	at = NULL;
+	while ((at = ls_node_next(known, at, &name, &value)) != NULL)
+	{
+		ls_buf_lit(&message, " ");
+		ls_buf_str(&message, name);
+		ls_buf_lit(&message, ",");
+	}
+	if (!message.failed)
+		message.data[message.len - 1] = '\0';
+	ls_buf_init(&details, arena);
+	ls_buf_lit(&details, "[{\"path\":");
+	ls_json_quote(&details, wrong);
+	ls_buf_lit(&details, ",\"code\":\"unknown\",\"message\":");
+	ls_json_quote(&details, ls_str_of_cstring(message.failed ? "unknown" : message.data));
+	ls_buf_lit(&details, "}]");
+	ls_buf_char(&details, '\0');
+	ls_http_refuse(response, arena, LS_ERROR_VALIDATION, message.failed ? NULL : message.data,
+				   details.failed ? NULL : details.data);
+	ls_mcp_answer(id, arena, response);
+	return true;
+}
+
 /* "unknown tool: expected search, fields, ..." */
 static const char *
 unknown(const char *what, const char *const *names, size_t n, ls_arena *arena)
@@ -346,6 +422,8 @@ call_tool(const ls_request *request, const ls_json_node *params, ls_str id, ls_a
 					 tool == NULL ? unknown_tool(arena) : "arguments must be an object");
 		return false;
 	}
+	if (refuse_unknown(tool, arguments, id, arena, response))
+		return false;
 	problem = make_call(request, tool, arguments, id, arena, &call);
 	if (problem != NULL)
 	{

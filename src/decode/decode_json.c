@@ -32,7 +32,11 @@ end_body(ls_json_reader *reader)
 		return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
 	if (j->error == NULL)
 	{
-		j->error = "expected nothing more";
+		j->error = j->pos < j->end && *j->pos == '{'
+					   ? "expected nothing more; one event per line needs Content-Type: "
+						 "application/x-ndjson (curl: --data-binary, because -d takes the line "
+						 "ends out)"
+					   : "expected nothing more";
 		j->error_offset = (size_t) (j->pos - j->start);
 	}
 	return ls_event_builder_fail(builder, LS_DECODE_INVALID, "",

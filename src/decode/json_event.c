@@ -868,7 +868,10 @@ ls_json_reject_line(ls_json_reader *reader, ls_str line, uint64_t number)
 		return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
 	if (j->error == NULL)
 	{
-		j->error = "expected the end of the line";
+		j->error = j->pos < j->end && *j->pos == '{'
+					   ? "expected the end of the line: one event per line (curl: --data-binary, "
+						 "because -d takes the line ends out)"
+					   : "expected the end of the line";
 		j->error_offset = (size_t) (j->pos - j->start);
 	}
 	offset = j->error_offset;

@@ -157,10 +157,9 @@ extern ls_str ls_rejections(ls_arena *arena, const ls_decode_result *result, con
 
 /*
  * Appends the rejected events as the list `errors` of an answer, or as the
- * list `details` of a refusal; `single`: paths without events[i].
+ * list `details` of a refusal; `single`: there is one event, so no events[i], index and status.
  */
-extern void ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool as_details,
-								  bool single);
+extern void ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool single);
 
 /*
  * Appends the members `accepted`, `rejected` and `ids` of an answer; `id` writes the

@@ -26,24 +26,20 @@ listed(const ls_decode_result *result, uint32_t count)
 }
 
 static void
-append_error(ls_buf *buf, const ls_decode_error *error, bool as_detail, bool single)
+append_error(ls_buf *buf, const ls_decode_error *error, bool single)
 {
-	ls_buf_char(buf, '{');
-	if (as_detail)
-	{
-		ls_buf_lit(buf, "\"path\":\"");
-		if (!single)
-			ls_buf_printf(buf, "events[%u]%s", error->index, error->path.len > 0 ? "." : "");
-		ls_buf_str(buf, error->path);
-		ls_buf_lit(buf, "\",");
-	}
-	else
+	ls_buf_lit(buf, "{\"path\":\"");
+	if (!single)
+		ls_buf_printf(buf, "events[%u]%s", error->index, error->path.len > 0 ? "." : "");
+	ls_buf_str(buf, error->path);
+	ls_buf_lit(buf, "\",");
+	if (!single)
 		ls_buf_printf(buf, "\"index\":%u,", error->index);
 	ls_buf_lit(buf, "\"code\":");
 	ls_json_quote(buf, ls_str_make(error->code, strlen(error->code)));
 	ls_buf_lit(buf, ",\"message\":");
 	ls_json_quote(buf, error->message);
-	if (!as_detail)
+	if (!single)
 		ls_buf_printf(buf, ",\"status\":%d", error->status);
 	ls_buf_char(buf, '}');
 }
@@ -97,14 +93,14 @@ ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result, bool single
 }
 
 void
-ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool as_details, bool single)
+ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool single)
 {
 	ls_buf_char(buf, '[');
 	for (uint32_t i = 0; i < listed(result, result->n_errors); i++)
 	{
 		if (i > 0)
 			ls_buf_char(buf, ',');
-		append_error(buf, &result->errors[i], as_details, single);
+		append_error(buf, &result->errors[i], single);
 	}
 	ls_buf_char(buf, ']');
 }
@@ -150,7 +146,7 @@ answer_batch(const ls_wire_result *result, ls_buf *body, ls_response *response)
 	ls_ingest_counts_json(body, decoded->accepted, decoded->rejected,
 						  decoded->brief ? NULL : result->next_id, result->ids);
 	ls_buf_lit(body, ",\"errors\":");
-	ls_ingest_errors_json(body, decoded, false, false);
+	ls_ingest_errors_json(body, decoded, false);
 	if (decoded->dropped > 0)
 		ls_buf_printf(body, ",\"dropped\":%u", decoded->dropped);
 	if (result->deferred)

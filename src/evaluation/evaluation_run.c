@@ -21,7 +21,8 @@
 	"With logsvc.builtin_needs_credits = off the built-in evaluator answers without credits."
 
 #define REGION_HINT                                                                  \
-	"logsvc.model_region and logsvc.model_endpoint_region must be regions of table " \
+	"postgresql.conf: logsvc.model_region = 'eu' if this server is in the European " \
+	"Union; it and logsvc.model_endpoint_region must be regions of table "           \
 	"logsvc_internal.eu_region."
 #define UNKNOWN_HINT                                                              \
 	"Set logsvc.model_endpoint_region to the region that the endpoint is in, if " \

@@ -106,7 +106,7 @@ list_details(ls_accept *accept, const ls_decode_result *result, bool one_event)
 	ls_buf buf;
 
 	ls_buf_init(&buf, accept->arena);
-	ls_ingest_errors_json(&buf, result, true, one_event);
+	ls_ingest_errors_json(&buf, result, one_event);
 	ls_buf_char(&buf, '\0');
 	return buf.failed ? NULL : buf.data;
 }

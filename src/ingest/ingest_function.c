@@ -208,7 +208,7 @@ refuse(const ingest_call *call, bool single)
 		case LS_DECODE_OK:
 			break;
 	}
-	ls_ingest_errors_json(&details, result, true, single);
+	ls_ingest_errors_json(&details, result, single);
 	ls_buf_char(&details, '\0');
 	ereport(ERROR, errcode(ls_errcode(ls_error_of_code(result->errors[0].code))),
 			errmsg("%.*s", (int) result->errors[0].message.len, result->errors[0].message.data),
@@ -330,7 +330,7 @@ logsvc_ingest(PG_FUNCTION_ARGS)
 	ls_buf_char(&out, '{');
 	ls_ingest_counts_json(&out, call->result->accepted, call->result->rejected, next_id, &walk);
 	ls_buf_lit(&out, ",\"errors\":");
-	ls_ingest_errors_json(&out, call->result, false, false);
+	ls_ingest_errors_json(&out, call->result, false);
 	if (call->result->dropped > 0)
 		ls_buf_printf(&out, ",\"dropped\":%u", call->result->dropped);
 	ls_ingest_warnings_json(&out, call->result, false);

@@ -265,7 +265,7 @@ logsvc_try_pipelines(PG_FUNCTION_ARGS)
 		refuse("events", "the answer would be too large; send fewer or smaller events");
 	}
 	ls_buf_lit(&t.out, "],\"errors\":");
-	ls_ingest_errors_json(&t.out, result, false, false);
+	ls_ingest_errors_json(&t.out, result, false);
 	ls_buf_char(&t.out, '}');
 	if (t.out.failed)
 		refuse("events", "the answer would be too large; send fewer or smaller events");

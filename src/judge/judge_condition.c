@@ -397,11 +397,20 @@ decide_by_count(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hit
 		return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.82);
 	if (v->count == 0 && rows->n > 0)
 		v->counted = rows->list[0].row;
-	d = ls_judge_decide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
-							holds ? "is the last that counts; the number is within the limit"
-								  : "is the last that counts; the number is beyond the limit",
-							holds ? 0.85 : 0.45);
-	d.note = format_value(ctx->arena, (double) v->count, &item->cond);
+	if (v->count == 0)
+		d = ls_judge_decide_row(
+			holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
+			holds ? "is one of the rows looked at; none counts, which is within the limit"
+				  : "is one of the rows looked at; none counts, which is too few",
+			holds ? 0.85 : 0.45);
+	else
+		d = ls_judge_decide_row(
+			holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
+			holds ? "is the last row that counts; their number is within the limit"
+				  : "is the last row that counts; their number is beyond the limit",
+			holds ? 0.85 : 0.45);
+	if (v->count > 0)
+		d.note = format_value(ctx->arena, (double) v->count, &item->cond);
 	return d;
 }
 

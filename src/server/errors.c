@@ -77,8 +77,13 @@ ls_catch_error(MemoryContext context, ls_caught *caught)
 	caught->id = error_of_sqlstate(data->sqlerrcode);
 	if (data->message)
 		copy_text(caught->message, data->message, sizeof(caught->message));
-	/* "%s" says nothing: of ours there is the table, of SQL code no more than its SQLSTATE. */
-	if (data->message_id && strcmp(data->message_id, "%s") != 0)
+	/*
+	 * Formats hold nothing of customers.  What a right is missing for is an object of ours.  "%s" says
+	 * nothing: of ours there is the table, of SQL code no more than its SQLSTATE.
+	 */
+	if (data->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE && data->message)
+		copy_text(caught->format, data->message, sizeof(caught->format));
+	else if (data->message_id && strcmp(data->message_id, "%s") != 0)
 		strlcpy(caught->format, data->message_id, sizeof(caught->format));
 	else
 		strlcpy(caught->format,

@@ -63,7 +63,7 @@ typedef struct ls_caught
 	ls_error_id id;
 	int sqlstate;
 	char message[512];
-	char format[256];  /* the message without its values: safe for the server log */
+	char format[256];  /* the message without values of customers: safe for the server log */
 	char detail[4096]; /* a JSON array when it begins with [ */
 	char hint[512];
 } ls_caught;

@@ -461,6 +461,19 @@ test_batch(void)
 	check_invalid(ls_decode_batch, "{\"events\":[\"a\"]}}",
 				  "invalid JSON at byte 16: expected nothing more", 16);
 
+	check_invalid(ls_decode_batch, "{\"event\":\"a\"}\n{\"event\":\"b\"}",
+				  "invalid JSON at byte 14: expected nothing more; one event per line needs "
+				  "Content-Type: application/x-ndjson (curl: --data-binary, because -d takes the "
+				  "line ends out)",
+				  14);
+	ok(run(ls_decode_ndjson, LS_STR("{\"event\":\"a\"}{\"event\":\"b\"}\n\"c\"")) &&
+		   result.rejected == 1,
+	   "lines that -d has joined");
+	is_str(result.errors[0].message,
+		   "invalid JSON in line 1 at byte 13: expected the end of the line: one event per line "
+		   "(curl: --data-binary, because -d takes the line ends out)",
+		   "say what joined them");
+
 	room = 1;
 	ok(!run(ls_decode_batch, LS_STR("[\"a\",\"b\"]")) && result.failure == LS_DECODE_FULL &&
 		   seen.len == 0,

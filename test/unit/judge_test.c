@@ -13,6 +13,15 @@ str(const char *s)
 	return ls_str_make(s, strlen(s));
 }
 
+static bool
+says(const ls_judge_finding *f, const char *words)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%.*s", (int) f->explanation.len, f->explanation.data);
+	return strstr(text, words) != NULL;
+}
+
 /* Judges one item; the rows are separated by line breaks. */
 static ls_judge_finding
 one(const char *rows, const char *description)
@@ -82,6 +91,12 @@ test_identifiers(void)
 {
 	is_status("service-a started\nservice-b crashed", "service-a is started", PASSED);
 	is_status("service-a started", "service-b is started", NOT_FOUND);
+	is_status("payment of order 7 accepted\npayment of order 8 refused", "No payment was refused",
+			  FAILED);
+	is_status("payment of order 7 accepted\npayment of order 8 accepted", "No payment was refused",
+			  PASSED);
+	is_status("payment of order 7 accepted\npayment of order 8 refused",
+			  "Were any payments refused?", PASSED);
 	is_status("test_login_twice PASSED", "test_login passes", NOT_FOUND);
 	is_status("listening on port 8080", "The server listens on port 8080", PASSED);
 	is_status("listening on port 8080", "The server listens on port 8081", NOT_FOUND);
@@ -374,6 +389,13 @@ test_findings(void)
 	ok(f.has_row && ls_str_eq(f.quote, str("backup failed: disk full")), "and quoted");
 	ok(memcmp(f.explanation.data, "row 2: \"backup failed", 21) == 0, "the explanation cites it");
 	ok(f.confidence > 0 && f.confidence <= 1, "confidence is between 0 and 1");
+
+	f = one("migration 42 applied\nlistening on :8080", "at most 3 retries");
+	ok(f.status == PASSED && says(&f, "none counts"),
+	   "of a number of 0 no row is called the last that counts");
+	f = one("upload retried\nupload retried", "at most 1 retry of the upload");
+	ok(f.status == FAILED && says(&f, "their number is beyond the limit (2)"),
+	   "else the last one, and how many");
 
 	for (size_t i = 0; i + 2 <= 2000; i += 2)
 		memcpy(row + i, "\xc3\xa4", 2);

@@ -965,15 +965,16 @@ test_version(void)
 	ls_part_builder *b = ls_part_builder_create(arena);
 	built p;
 	source s;
-	const char *error;
+	const char *error = NULL;
 
 	ls_part_builder_add(b, &events[0]);
 	build(b, LS_CODEC_FAST, false, &p);
-	p.header.data[4] = 2;
+	p.header.data[4]++;
 	s.body = ls_str_make(p.body.data, p.body.len);
 	ok(ls_part_open(arena, ls_str_make(p.header.data, p.header.len), fetch, &s, &error) == NULL,
 	   "a later version is refused");
-	is_str(str(error), "unknown version of the part format", "with a clear error");
+	is_str(str(error != NULL ? error : ""), "unknown version of the part format",
+		   "with a clear error");
 }
 
 /* What later versions of the software may add to a header must not disturb. */

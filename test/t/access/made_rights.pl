@@ -168,5 +168,14 @@ is(answer($test, GET => "/log-deletions/$live"), '404 NOT_FOUND', 'others are no
 is(answer($test, DELETE => '/logs', { q => 'index=main earliest=-1h', reason => 'x' }),
 	'404 INDEX_NOT_FOUND', 'what is live it cannot delete');
 
+# ---- a right that the service lacks ----
+
+my $function = 'logsvc.list_members(text, integer, text)';
+my $position = $t->log_position;
+$t->sql("REVOKE EXECUTE ON FUNCTION $function FROM logsvc_reader");
+is(answer($org->{token}, GET => '/members'), '500 INTERNAL_ERROR', 'its caller learns nothing of it');
+like($t->log_text($position), qr/logsvc request \w+ failed: permission denied for function list_members/,
+	'the log names the function');
+
 $t->stop;
 done_testing;

@@ -165,6 +165,12 @@ $r = post({ jsonrpc => '2.0', id => 0, method => 'initialize',
 	params => { protocolVersion => '1999-01-01' } });
 is($r->{json}{result}{protocolVersion}, '2025-11-25', 'an unknown version gets the newest');
 
+$r = json_decode(call('search', { query => 'x' })->{json}{result}{content}[0]{text});
+is_deeply([ $r->{error}, $r->{details}[0]{path} ],
+	[ 'unknown argument of search: it takes q, earliest, latest, limit, cursor', 'query' ], 'an argument that the tool has not');
+is(json_decode(call('search', { q => 'x', timeoutMs => 5 })->{json}{result}{content}[0]{text})->{code}, 'VALIDATION_ERROR',
+	'one that only the route has');
+
 # Arguments stay arguments: no parameter or path can be smuggled in.
 $r = call('field_values', { name => 'service', prefix => 'check&limit=1&prefix=' });
 is_deeply(json_decode($r->{json}{result}{content}[0]{text})->{data}, [], 'a value with &');

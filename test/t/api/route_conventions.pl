@@ -289,6 +289,9 @@ like(get('/roles')->{headers}{'cache-control'}, qr/private/, 'for its caller onl
 is($t->http(GET => '/api/v1/roles', headers => { 'If-None-Match' => $roles_tag, %$_ })->{status}, 401,
 	'a tag is no credential') foreach {}, { Authorization => 'Bearer nothing' };
 
+like($t->http(GET => '/api/v1/roles', headers => { Authorization => 'Bearer nope' })->{json}{error},
+	qr/^this is neither a token \(pat_\.\.\.\) nor an API key/, 'what is no credential');
+
 # Of each that the description says may be 304.
 sub made { my ($path, @body) = @_; my $m = post("/$path", @body); is($m->{status}, 201, "one of $path") or diag $m->{content}; return $m->{json}{data}{id}; }
 my %made = map { $_->[0] => made($_->[0], json => $_->[1]) } (

@@ -135,12 +135,16 @@ $sent++;
 $r = post($batch, body => "{\"event\":\"a\"}\nnot json\n{\"event\":\"b\"}\n", headers => $ndjson);
 is("$r->{status} $r->{json}{data}{accepted} $r->{json}{data}{errors}[0]{index}", '202 2 1',
 	'a bad line of NDJSON is rejected by itself');
+is($r->{json}{data}{errors}[0]{path}, 'events[1]', 'with its path');
 $sent += 2;
 
 $r = post($batch, json => [ { event => '' }, { event => 'x', index => 'nowhere' } ]);
 is_error($r, 400, 'VALIDATION_ERROR', 'all rejected');
 is($r->{json}{details}[1]{code}, 'INDEX_NOT_FOUND', 'details say why');
 is($r->{json}{details}[0]{path}, 'events[0].event', 'and where');
+my $some = post($batch, json => [ { event => '' }, 'good' ])->{json}{data}{errors}[0];
+$sent++;
+is_deeply($r->{json}{details}[0], $some, 'an error is the same when others are accepted');
 
 my $big = 'x' x (1024 * 1024);
 $r = post($batch, json => [ $big, { event => $big } ]);

@@ -98,7 +98,7 @@ foreach (
 	[ "INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit, reason, "
 		. "attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body) VALUES "
 		. "('00000000-0000-0000-0000-000000000001', 1, 7, now(), now(), 0, false, 'corrupt', 1, now(), now(), '22000', 'x', '', '')",
-		'dead letters', 'warning', qr/^7 events/, qr/replay_dead_letters\(filter => '\{\}', organization => '\.\.\.'\)/ ],
+		'dead letters', 'warning', qr/^7 events/, qr/replay_dead_letters\(filter => '\{\}', organization => '\.\.\.'\).*discard_dead_letters\('REASON'/ ],
 	[ sprintf($part, 1, 1001), 'merging', 'warning', qr/^1001 parts/, qr/logsvc\.compactors = 2/ ],
 	[ sprintf($part, -1, 2), 'damaged parts', 'error', qr/^2 parts/, qr/verify_parts/ ],
 	[ "DO 'BEGIN EXECUTE format(''DROP TABLE logsvc_internal.part_%s'', to_char((now() AT TIME ZONE ''UTC'')::date, ''YYYYMMDD'')); END'",

@@ -264,7 +264,7 @@ foreach my $point (qw(exporter_taken exporter_piece exporter_finished))
 	$t->wait_ready;
 	wait_until(sub { grep { $_->{id} eq $run && $_->{finishedAt} } runs_of($big) });
 	my ($ended) = grep { $_->{id} eq $run } runs_of($big);
-	is_deeply([ @$ended{qw(status rows)} ], [ 'succeeded', 9000 ], 'it ends all the same');
+	is_deeply([ @$ended{qw(status rows attempts)} ], [ 'succeeded', 9000, 1 ], 'it ends all the same');
 	my $content = $t->http(GET => "/api/v1/exports/$run/download", token => $org->{token})->{content};
 	my %seen = map { json_decode($_)->{event} =~ /^(\d+)/ => 1 } split /\n/, $content;
 	is(($content =~ tr/\n//) . ' ' . keys %seen, '9000 9000', 'each row once');
