@@ -136,7 +136,7 @@ clients: test-debug-install build/npm/installed build/shippers build/syslog-ng/v
 	@cp build/clients.md docs/clients.md
 
 .PHONY: mutation
-## make mutation            removes each check of access, a test must fail, some 90 min; T=regex JOBS=2
+## make mutation            removes each check of access, a test must fail, some 90 min; T=regex JOBS=2 CHECKED=1 (the tests have just passed)
 mutation: test-debug-install build/unit/openapi build/unit/gateway_host_checked build/shippers build/syslog-ng/versions
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl
 

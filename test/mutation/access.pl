@@ -6,7 +6,9 @@
 #
 # Each mutation takes one check out of a copy of the tree, builds it and runs the
 # tests that should notice, until one fails.  All must be killed.  Environment:
-# JOBS (2), copies at once.
+#	JOBS     2: copies at once
+#	CHECKED  1: these tests have just passed in this tree, so they are not run
+#	         without a mutation first
 use strict;
 use warnings;
 
@@ -518,7 +520,7 @@ if (@ARGV && $ARGV[0] eq '--stale')
 }
 # Without a mutation all of them must pass.
 my %tests = map { $_ => 1 } grep { !ref } map { @$_[ 4 .. $#$_ ] } @mutations;
-system('test/run', sort keys %tests) == 0 or die "the tests fail as they are\n";
+$ENV{CHECKED} || system('test/run', sort keys %tests) == 0 or die "the tests fail as they are\n";
 my $folder = tempdir('logsvc-mutation.XXXXXX', TMPDIR => 1, CLEANUP => 1);
 $jobs = @mutations if $jobs > @mutations;
 my @children;
