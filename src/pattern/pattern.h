@@ -87,7 +87,8 @@ typedef struct ls_pattern_text
 	uint64_t rows;
 	ls_time first; /* of these rows */
 	ls_time last;
-	uint32_t group; /* the caller's: each group is apart from the others */
+	uint32_t group;   /* the caller's: each group is apart from the others */
+	uint64_t outline; /* of ls_pattern_digest_expect, or 0 */
 } ls_pattern_text;
 
 /* `most`: bytes that it may take, about.  NULL: out of memory. */
@@ -99,6 +100,12 @@ extern ls_pattern_digest *ls_pattern_digest_make(ls_arena *arena, const ls_patte
  * they must be more than rare_threshold.  False: out of memory.
  */
 extern bool ls_pattern_digest_add(ls_pattern_digest *digest, const ls_pattern_text *text);
+
+/*
+ * Says that the text will be added after some others: what has to be read for it is fetched
+ * meanwhile.  It must be added to this digest, unchanged.
+ */
+extern void ls_pattern_digest_expect(const ls_pattern_digest *digest, ls_pattern_text *text);
 
 /* The texts that stand for all rows, by group, most rows first.  NULL: out of memory. */
 extern const ls_pattern_text *ls_pattern_digest_texts(ls_pattern_digest *digest, size_t *n);

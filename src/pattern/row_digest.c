@@ -9,11 +9,16 @@
  * those with the smallest hashes, as many as a pattern has samples, or as rare rows are shown.
  * The other rows of the entry count for its first text.
  *
+ * Most texts differ only in digits from one before them, and then have its sequence: the miner asks what
+ * is a digit and never which one, except in names of members and levels.  So a small table
+ * remembers entries by the hash of a text whose digits are all alike, and most texts are never
+ * split into tokens.
+ *
  * Digests of different rows are added up by adding the texts of one to the other.
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/pattern_internal.h"
+#include "src/pattern/characters.h"
 
 typedef struct kept_text
 {
@@ -29,6 +34,7 @@ typedef struct entry
 	uint64_t others; /* rows that are in none of the texts */
 	ls_time first;   /* of those */
 	ls_time last;
+	uint64_t highest; /* hash of its texts, once there are as many as are kept */
 	uint32_t group;
 	uint32_t n;
 	uint32_t capacity;
@@ -50,6 +56,10 @@ typedef struct entry_slot
 #define LS_TABLE_SLOT_HASH(t, slot) ls_hash_keyed64((slot)->hash)
 #include "src/base/hash_table.h"
 
+/* Texts that are remembered, a power of two; and no more than this share of the memory. */
+#define MOST_KNOWN 65536
+#define KNOWN_SHARE 16
+
 struct ls_pattern_digest
 {
 	ls_arena *arena;
@@ -62,6 +72,8 @@ struct ls_pattern_digest
 	uint32_t n;
 	uint32_t capacity;
 	entry_table table;
+	entry_slot *known; /* by the hash of a text without its digits; the last one stays */
+	uint32_t n_known;
 	token_list list;
 };
 
@@ -75,6 +87,12 @@ ls_pattern_digest_make(ls_arena *arena, const ls_pattern_options *options, size_
 	d->arena = arena;
 	d->table.arena = arena;
 	d->most = most;
+	d->n_known = 1;
+	while (d->n_known < MOST_KNOWN && d->n_known * 2 * sizeof(entry_slot) <= most / KNOWN_SHARE)
+		d->n_known *= 2;
+	d->known = ls_arena_alloc0(arena, d->n_known * sizeof(entry_slot));
+	if (d->known == NULL)
+		return NULL;
 	d->keep = 1;
 	if (options->max_samples > 1)
 		d->keep = (uint32_t) options->max_samples;
@@ -82,6 +100,72 @@ ls_pattern_digest_make(ls_arena *arena, const ls_pattern_options *options, size_
 		d->keep = (uint32_t) options->rare_threshold;
 	return d;
 }
+
+/* ---- texts that differ only in digits ---- */
+
+/* Eight bytes in which all digits are 0. */
+static inline uint64_t
+without_digits(uint64_t v)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t low = v ^ ones * '0'; /* digits: 0 to 9 */
+	uint64_t other = (((low & ones * 0x7F) + ones * 6) | low) & ones * 0xF0;
+	uint64_t digit;
+
+	/* A digit has none of the upper four bits: the highest one says whether there is one. */
+	other |= other << 1;
+	other |= other << 2;
+	digit = (~other & ones * 0x80) >> 7;
+	return (v & ~(digit * 0xFF)) | digit * '0';
+}
+
+static uint64_t
+hash_without_digits(ls_str s)
+{
+	uint64_t hash = s.len;
+	const char *p = s.data;
+	size_t left = s.len;
+
+	for (; left > 16; p += 16, left -= 16)
+		hash = mix64(hash ^ without_digits(load(p, 8)), without_digits(load(p + 8, 8)));
+	if (left > 8)
+		return mix64(hash ^ without_digits(load(p, 8)), without_digits(load(p + left - 8, 8)));
+	return mix64(hash ^ without_digits(load(p, left)), left);
+}
+
+static uint64_t
+outline_of(const ls_pattern_text *text)
+{
+	return mix64(hash_without_digits(text->text), text->group);
+}
+
+void
+ls_pattern_digest_expect(const ls_pattern_digest *d, ls_pattern_text *text)
+{
+	text->outline = outline_of(text);
+	__builtin_prefetch(&d->known[text->outline & (d->n_known - 1)]);
+}
+
+/* Would other digits in the text leave the sequence that was just read as it is? */
+static bool
+digits_vary(const token_list *list, ls_str text)
+{
+	for (uint32_t i = 0; i < list->n; i++)
+	{
+		const token *t = &list->t[i];
+
+		if (CODE_KIND(t->code) != TOKEN_SYMBOL && CODE_KIND(t->code) != TOKEN_LEVEL)
+			continue;
+		for (uint32_t k = 0; k < t->len; k++)
+		{
+			if (is_digit(text.data[t->start + k]))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* ---- entries ---- */
 
 /* The entry of a sequence; *found is NULL if there is no room for another one. */
 static bool
@@ -112,7 +196,7 @@ find_entry(ls_pattern_digest *d, uint64_t hash, uint32_t group, entry **found)
 	slot = entry_insert(&d->table, hash, &exists);
 	if (slot == NULL)
 		return false;
-	d->entries[d->n] = (entry){.hash = hash, .group = group};
+	d->entries[d->n] = (entry){.hash = hash, .group = group, .highest = UINT64_MAX};
 	*found = &d->entries[d->n++];
 	*slot = (entry_slot){hash, d->n};
 	d->used += sizeof(entry) + 2 * sizeof(entry_slot);
@@ -136,6 +220,17 @@ add_others(entry *e, const ls_pattern_text *text)
 	}
 	add_times(&e->first, &e->last, text->first, text->last);
 	e->others += text->rows;
+}
+
+static void
+find_highest(const ls_pattern_digest *d, entry *e)
+{
+	e->highest = UINT64_MAX;
+	if (e->n < d->keep)
+		return;
+	e->highest = 0;
+	for (uint32_t i = 0; i < e->n; i++)
+		e->highest = e->texts[i].hash > e->highest ? e->texts[i].hash : e->highest;
 }
 
 /* A place for a new text, or the one of a text that has to go. */
@@ -177,6 +272,26 @@ place_of(ls_pattern_digest *d, entry *e, uint64_t hash, kept_text **place)
 	return true;
 }
 
+/* The entry of a text; *found is NULL if there is no room for another one. */
+static bool
+entry_of(ls_pattern_digest *d, const ls_pattern_text *text, entry **found)
+{
+	uint64_t hash = text->outline != 0 ? text->outline : outline_of(text);
+	entry_slot *slot = &d->known[hash & (d->n_known - 1)];
+
+	if (slot->number > 0 && slot->hash == hash)
+	{
+		*found = &d->entries[slot->number - 1];
+		return true;
+	}
+	ls_scan_row(&d->list, text->text);
+	if (!find_entry(d, mix64(d->list.hash, text->group), text->group, found))
+		return false;
+	if (*found != NULL && digits_vary(&d->list, text->text))
+		*slot = (entry_slot){hash, (uint32_t) (*found - d->entries) + 1};
+	return true;
+}
+
 bool
 ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *text)
 {
@@ -185,8 +300,7 @@ ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *text)
 	ls_str copy;
 	entry *e;
 
-	ls_scan_row(&d->list, text->text);
-	if (!find_entry(d, mix64(d->list.hash, text->group), text->group, &e))
+	if (!entry_of(d, text, &e))
 		return false;
 	/* The miner counts in 32 bits. */
 	if (e == NULL || text->rows > UINT32_MAX - d->rows)
@@ -196,6 +310,11 @@ ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *text)
 	}
 	d->rows += text->rows;
 	e->rows += text->rows;
+	if (hash > e->highest)
+	{
+		add_others(e, text);
+		return true;
+	}
 	for (uint32_t i = 0; i < e->n; i++)
 	{
 		ls_pattern_text *same = &e->texts[i].text;
@@ -219,6 +338,8 @@ ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *text)
 	d->used += copy.len;
 	*place = (kept_text){hash, *text};
 	place->text.text = copy;
+	place->text.outline = 0;
+	find_highest(d, e);
 	return true;
 }
 

@@ -72,6 +72,9 @@ same_tally(const tally *a, const tally *b)
 
 #include "src/base/hash_table.h"
 
+/* Texts that are expected while those before them are added. */
+#define AHEAD 8
+
 /* Where the texts of a block are. */
 typedef struct texts
 {
@@ -82,6 +85,8 @@ typedef struct texts
 	ls_text_templates templates; /* if n is not 0 */
 	const ls_vector *vector;     /* if n is 0 */
 	ls_buf json;
+	ls_pattern_text ahead[AHEAD];
+	uint32_t n_ahead; /* all that came; the last ones wait */
 } texts;
 
 int
@@ -120,7 +125,8 @@ find_texts(texts *t, ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 {
 	const ls_scan_field *field = &m->field;
 
-	memset(t, 0, sizeof(*t));
+	memset(t, 0, offsetof(texts, ahead));
+	t->n_ahead = 0;
 	t->scan = scan;
 	t->field = &m->field;
 	t->rows = rows;
@@ -204,6 +210,32 @@ add_row(ls_aggregate *m, texts *t, uint32 i, ls_time time)
 		ls_patterns_add_text(m, &text);
 }
 
+/* The same for a text of a template of whole texts, which stays where it is until the block is left. */
+static void
+add_whole(ls_aggregate *m, texts *t, uint32 i, ls_time time)
+{
+	ls_pattern_text text = {.rows = 1, .first = time, .last = time, .group = t->rows->groups[i]};
+
+	if (m->digest == NULL)
+	{
+		add_row(m, t, i, time);
+		return;
+	}
+	if (!text_of(t, i, &text.text))
+		return;
+	if (t->n_ahead >= AHEAD)
+		ls_patterns_add_text(m, &t->ahead[t->n_ahead % AHEAD]);
+	ls_pattern_digest_expect(m->digest, &text);
+	t->ahead[t->n_ahead++ % AHEAD] = text;
+}
+
+static void
+add_waiting(ls_aggregate *m, texts *t)
+{
+	for (uint32 i = t->n_ahead > AHEAD ? t->n_ahead - AHEAD : 0; i < t->n_ahead; i++)
+		ls_patterns_add_text(m, &t->ahead[i % AHEAD]);
+}
+
 static void
 tally_row(ls_tallies *all, const tally *row, uint16 place)
 {
@@ -274,9 +306,12 @@ ls_patterns_add(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 
 		if (class_of(&t, i, &row.class))
 			tally_row(m->tallies, &row, (uint16) i);
+		else if (t.templates.n > 0)
+			add_whole(m, &t, i, time);
 		else
 			add_row(m, &t, i, time);
 	}
+	add_waiting(m, &t);
 	for (uint32 i = 0; i < m->tallies->n; i++)
 		add_tally(m, &t, &m->tallies->items[i], times);
 }

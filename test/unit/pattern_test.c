@@ -412,6 +412,59 @@ test_digest(void)
 	ok(ls_pattern_digest_left_out(a) == UINT32_MAX, "more rows than 32 bits can count");
 }
 
+/* A copy of the row in which each digit is another one. */
+static ls_str
+other_digits(ls_str row, uint32_t by)
+{
+	char *copy = ls_arena_alloc(arena, row.len + 1);
+
+	for (size_t i = 0; i < row.len; i++)
+	{
+		char c = row.data[i];
+
+		copy[i] = (char) (c >= '0' && c <= '9' ? '0' + (c - '0' + by) % 10 : c);
+	}
+	return ls_str_make(copy, row.len);
+}
+
+/* Texts that differ in digits only are recognized without being read, where digits do not matter. */
+static void
+test_digits(void)
+{
+	static const char *const few[] = {"{\"level\": 30, \"msg\": \"a pump was started\"}",
+									  "{\"level\": 30, \"msg\": \"a pump was started\", \"n\": 1}",
+									  "{\"pump1\": \"on\", \"msg\": \"all is well today\"}",
+									  "level=3 pump2=on msg=\"all is well today\"",
+									  "at 12:30:45 from 10.20.30.40",
+									  "a1b2c3d4-0001 in 12ms, 7 KB, fe80::1 and 1234567890123456",
+									  "at 1.2.3.4"};
+	size_t n_few = sizeof(few) / sizeof(few[0]);
+	size_t n = 1500;
+	log_rows rows = log_rows_make(arena, log_own_kinds, LOG_OWN_KINDS, n, 17);
+	ls_pattern_options o = LS_PATTERN_DEFAULTS;
+	ls_str *all = ls_new_array(arena, ls_str, 3 * (n + n_few));
+	size_t n_all = 0;
+	ls_pattern_digest *digest;
+	uint64_t total;
+
+	for (size_t i = 0; i < n + n_few; i++)
+	{
+		ls_str row = i < n ? rows.rows[i] : ls_str_make(few[i - n], strlen(few[i - n]));
+
+		for (uint32_t by = 0; by < 9; by += 4)
+			all[n_all++] = other_digits(row, by);
+	}
+	for (o.rare_threshold = 0; o.rare_threshold <= 3; o.rare_threshold += 3)
+	{
+		digest = ls_pattern_digest_make(arena, &o, (size_t) 1 << 30);
+		ok(digest_rows(digest, all, n_all, 0, 1), "rows with other digits");
+		ok(ls_str_eq(digest_lines(digest, &o, &total),
+					 lines_of(ls_pattern_mine(arena, all, n_all, &o))) &&
+			   total == n_all,
+		   "... have the lines of all rows");
+	}
+}
+
 /* The labelled sets: grouped right, the same lines in any order. */
 static void
 test_accuracy(void)
@@ -654,6 +707,7 @@ main(void)
 	test_hostile();
 	test_memory();
 	test_digest();
+	test_digits();
 	test_accuracy();
 	test_other_kinds();
 	test_cost();
