@@ -140,11 +140,13 @@ write_dictionary(ls_part_writer *w, const ls_part_plan *p, ls_buf *out)
 {
 	uint32_t n = 0;
 
-	/* remap keeps the order of the entries; there are at most 4,096 of them */
+	/* There are at most 4,096 of them. */
 	for (uint32_t code = 0; code < p->texts->count; code++)
 	{
-		if (p->remap[code] != UINT16_MAX)
-			w->values[n++] = ls_texts_get(p->texts, code);
+		if (p->remap[code] == UINT16_MAX)
+			continue;
+		w->values[p->remap[code]] = ls_texts_get(p->texts, code);
+		n++;
 	}
 	ls_part_text_encode(out, w->values, n, w->packed, w->scratch);
 	return !out->failed;

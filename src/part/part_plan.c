@@ -213,14 +213,15 @@ plan_text(ls_part_writer *w, ls_part_plan *p, ls_column_entry *e)
 	if (p->remap == NULL)
 		return false;
 	memset(p->remap, 0xFF, p->texts->count * sizeof(uint16_t));
-	for (uint32_t v = 0; v < p->from->count; v++)
-		p->remap[p->codes[v]] = 0;
-	for (uint32_t code = 0; code < p->texts->count; code++)
+	/* In the order of the rows: what one source writes then has codes that are near each other. */
+	for (uint32_t i = 0; i < p->from->count; i++)
 	{
-		if (p->remap[code] == UINT16_MAX)
+		uint16_t *code = &p->remap[p->codes[p->order == NULL ? i : p->order[i]]];
+
+		if (*code != UINT16_MAX)
 			continue;
-		p->remap[code] = (uint16_t) used++;
-		last = code;
+		last = (uint32_t) (code - p->remap);
+		*code = (uint16_t) used++;
 	}
 	if (used == 1 && ls_texts_get(p->texts, last).len <= LS_PART_INLINE_CONSTANT)
 	{
