@@ -59,7 +59,7 @@ typedef enum ls_engine_op
 	LS_OP_MULTIPLY,
 	LS_OP_DIVIDE,
 	LS_OP_MODULO,
-	LS_OP_COMPARE,  /* a byte: ls_engine_compare + 8 if both sides are compared as texts */
+	LS_OP_COMPARE,  /* a byte: ls_engine_compare + LS_COMPARE_TEXTS, LS_COMPARE_TIMES */
 	LS_OP_IS_NULL,  /* a byte: 1: is not null */
 	LS_OP_IN,       /* a byte: 1: negated; varint items; for each a byte: 1: as texts */
 	LS_OP_CONTAINS, /* a byte: 1: negated */
@@ -82,6 +82,7 @@ typedef enum ls_engine_compare
 } ls_engine_compare;
 
 #define LS_COMPARE_TEXTS 8
+#define LS_COMPARE_TIMES 16 /* one side is a time: so is the other, if it can be read as one */
 
 typedef enum ls_engine_function
 {

@@ -17,6 +17,7 @@ typedef struct ls_engine_node
 	ls_engine_compare compare;
 	bool negated;
 	bool texts;
+	bool times;       /* COMPARE */
 	bool *item_texts; /* IN */
 	uint32_t number;  /* FIELD, VALUE */
 	uint64_t depends; /* a bit for each field that it reads */
@@ -126,6 +127,10 @@ ls_compare_holds(ls_engine_compare compare, int order)
 
 extern bool ls_scalar_compare(ls_engine *engine, ls_engine_compare compare, bool texts,
 							  const ls_scalar *a, const ls_scalar *b);
+
+/* Of a text and a text or number, which are times.  False: they are not. */
+extern bool ls_scalar_compare_times(ls_engine_compare compare, const ls_scalar *a,
+									const ls_scalar *b, bool *holds);
 extern bool ls_scalar_contains(ls_engine *engine, const ls_engine_node *node, const ls_scalar *text,
 							   const ls_scalar *part);
 extern bool ls_scalar_matches(ls_engine *engine, const ls_engine_node *node, const ls_scalar *text,

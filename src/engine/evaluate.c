@@ -498,6 +498,8 @@ compare_cells(const ls_engine_node *node, const ls_values *a, uint32_t x, const 
 
 	if (left == LS_CELL_NULL || right == LS_CELL_NULL)
 		*holds = false;
+	else if (node->times && (left == LS_CELL_STRING || right == LS_CELL_STRING))
+		return false;
 	else if (left == LS_CELL_STRING && right == LS_CELL_STRING)
 	{
 		const ls_str *p = &a->texts[x];
@@ -544,7 +546,8 @@ compare(ls_engine *e, const ls_engine_node *node, const frame *f)
 			ls_scalar left = ls_values_get(a, x);
 			ls_scalar right = ls_values_get(b, y);
 
-			holds = ls_scalar_compare(e, node->compare, node->texts, &left, &right);
+			if (!node->times || !ls_scalar_compare_times(node->compare, &left, &right, &holds))
+				holds = ls_scalar_compare(e, node->compare, node->texts, &left, &right);
 		}
 		result->kinds[f->cells[k]] = holds ? LS_CELL_TRUE : LS_CELL_FALSE;
 	}

@@ -126,9 +126,11 @@ read_operator(reading *in, ls_engine_node *node)
 		case LS_OP_COMPARE:
 			byte = ls_read_u8(&in->r);
 			node->texts = (byte & LS_COMPARE_TEXTS) != 0;
-			if ((byte & ~LS_COMPARE_TEXTS) > LS_COMPARE_GE)
+			node->times = (byte & LS_COMPARE_TIMES) != 0;
+			byte &= (uint8_t) ~(LS_COMPARE_TEXTS | LS_COMPARE_TIMES);
+			if (byte > LS_COMPARE_GE)
 				return refuse(in, "has an unknown comparison") != NULL;
-			node->compare = (ls_engine_compare) (byte & ~LS_COMPARE_TEXTS);
+			node->compare = (ls_engine_compare) byte;
 			break;
 		case LS_OP_IS_NULL:
 			node->negated = ls_read_u8(&in->r) != 0;

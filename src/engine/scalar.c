@@ -296,6 +296,45 @@ ls_scalar_compare(ls_engine *engine, ls_engine_compare compare, bool texts, cons
 							ls_str_cmp(ls_scalar_render(engine, a), ls_scalar_render(engine, b)));
 }
 
+/* A time: ISO 8601, or seconds since 1970 (or milliseconds and so on, if they are too many for seconds). */
+static bool
+time_of(const ls_scalar *v, ls_time *time)
+{
+	double seconds;
+	ls_num number;
+
+	if (v->kind == LS_SCALAR_STRING && ls_time_parse_iso(v->text, time))
+		return true;
+	if (!ls_scalar_number(v, &number))
+		return false;
+	seconds = number.d;
+	for (int i = 0; i < 3 && fabs(seconds) >= 1e11; i++)
+		seconds /= 1000;
+	if (!(fabs(seconds) < 1e12))
+		return false;
+	*time = (ls_time) llround(seconds * LS_USECS_PER_SEC);
+	return true;
+}
+
+/* As in the head: a time of whole milliseconds is all of that millisecond. */
+bool
+ls_scalar_compare_times(ls_engine_compare compare, const ls_scalar *a, const ls_scalar *b,
+						bool *holds)
+{
+	ls_time x;
+	ls_time y;
+
+	if ((a->kind != LS_SCALAR_STRING && b->kind != LS_SCALAR_STRING) || !time_of(a, &x) ||
+		!time_of(b, &y))
+		return false;
+	if (x % 1000 == 0)
+		y -= (y % 1000 + 1000) % 1000;
+	else if (y % 1000 == 0)
+		x -= (x % 1000 + 1000) % 1000;
+	*holds = ls_compare_holds(compare, (x > y) - (x < y));
+	return true;
+}
+
 bool
 ls_scalar_contains(ls_engine *engine, const ls_engine_node *node, const ls_scalar *text,
 				   const ls_scalar *part)

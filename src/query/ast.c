@@ -537,6 +537,9 @@ ls_query_predicate(ls_query_state *state, ls_query_filter_kind kind, ls_query_to
 		if (kind == LS_QUERY_FILTER_COMPARE || kind == LS_QUERY_FILTER_IN)
 			warn_value(state, filter, values.items[i]);
 	}
+	if (kind == LS_QUERY_FILTER_COMPARE && !values.items[0]->wildcard &&
+		!ls_query_check_head_value(state, filter->field, op, values.items[0]))
+		return NULL;
 	if (kind == LS_QUERY_FILTER_COMPARE && values.items[0]->wildcard)
 	{
 		const ls_query_value *value = values.items[0];

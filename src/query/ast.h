@@ -301,6 +301,19 @@ typedef struct ls_query_expr
 /* "lower", "if", ... */
 extern const char *ls_query_function_name(ls_query_function function);
 
+/*
+ * Is it a time, whatever the rows have: timestamp, ingested_at (or another name for them), now(),
+ * strptime(), or such a time and a number of seconds?
+ */
+extern bool ls_query_is_time(const ls_query_expr *expr);
+
+/*
+ * The standard levels that are in that relation to a level (LS_QUERY_OP_EQ: the level itself); returns how
+ * many, or -1: the text names no level.
+ */
+#define LS_QUERY_LEVELS 6
+extern int ls_query_levels(ls_query_op op, ls_str level, ls_str levels[LS_QUERY_LEVELS]);
+
 /* ---- stages ---- */
 
 typedef enum ls_query_aggregate_kind

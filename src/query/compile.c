@@ -100,7 +100,28 @@ ls_search_leaf(ls_search *search, ls_filter_op op, const ls_query_field *field, 
 	return leaf;
 }
 
-/* Comparisons of level, source and index with words ignore case. */
+/* level>=warn: one of the levels from warn on. */
+static ls_filter *
+levels(ls_search *search, const ls_query_field *field, ls_query_op op, const ls_query_value *value)
+{
+	ls_str names[LS_QUERY_LEVELS];
+	int n = ls_query_levels(op, value->text, names);
+	ls_filter *node;
+
+	if (n < 0)
+		ls_search_fail(search, value->span,
+					   "this is no level: levels are trace < debug < info < warn < error < fatal");
+	node = ls_search_leaf(search, LS_FILTER_IN, field, (uint32) n);
+	for (int i = 0; i < n; i++)
+	{
+		node->children[i] = ls_search_leaf(search, LS_FILTER_EQ, field, 0);
+		node->children[i]->text = names[i];
+		node->children[i]->ignore_case = true;
+	}
+	return node;
+}
+
+/* Comparisons of level, source and index with texts ignore case. */
 static ls_filter *
 comparison(ls_search *search, const ls_query_field *field, ls_query_op op,
 		   const ls_query_value *value)
@@ -112,22 +133,22 @@ comparison(ls_search *search, const ls_query_field *field, ls_query_op op,
 	};
 	ls_filter *leaf = ls_search_leaf(search, ops[op], field, 0);
 
+	if (field->builtin == LS_QUERY_LEVEL && op != LS_QUERY_OP_EQ && op != LS_QUERY_OP_NE)
+		return levels(search, field, op, value);
 	leaf->text = value->text;
 	if (value->kind == LS_QUERY_NUMBER)
 	{
 		leaf->numeric = true;
 		leaf->number = value->number;
+		return leaf;
 	}
-	else if (value->kind == LS_QUERY_WORD)
-	{
-		leaf->ignore_case = field->builtin == LS_QUERY_LEVEL || field->builtin == LS_QUERY_SOURCE ||
-							field->builtin == LS_QUERY_INDEX;
-		if (value->wildcard)
-			leaf->op = op == LS_QUERY_OP_EQ ? LS_FILTER_WILDCARD : LS_FILTER_NE_WILDCARD;
-		else if (field->builtin == LS_QUERY_LEVEL)
-			/* Aliases were replaced when the event came in. */
-			leaf->text = ls_normalize_level(value->text);
-	}
+	leaf->ignore_case = field->builtin == LS_QUERY_LEVEL || field->builtin == LS_QUERY_SOURCE ||
+						field->builtin == LS_QUERY_INDEX;
+	if (value->wildcard)
+		leaf->op = op == LS_QUERY_OP_EQ ? LS_FILTER_WILDCARD : LS_FILTER_NE_WILDCARD;
+	else if (field->builtin == LS_QUERY_LEVEL)
+		/* Aliases were replaced when the event came in. */
+		leaf->text = ls_normalize_level(value->text);
 	return leaf;
 }
 

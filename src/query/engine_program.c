@@ -99,8 +99,9 @@ write_comparison(writing *w, const ls_query_expr *expr)
 	if (left->kind == LS_QUERY_EXPR_NULL || right->kind == LS_QUERY_EXPR_NULL)
 		return write_null_check(w, expr);
 	write_op(w, LS_OP_COMPARE);
-	ls_buf_char(w->to,
-				(char) (compares[expr->op] | (as_texts(left, right) ? LS_COMPARE_TEXTS : 0)));
+	ls_buf_char(
+		w->to, (char) (compares[expr->op] | (as_texts(left, right) ? LS_COMPARE_TEXTS : 0) |
+					   (ls_query_is_time(left) || ls_query_is_time(right) ? LS_COMPARE_TIMES : 0)));
 	return write_arguments(w, expr);
 }
 

@@ -267,8 +267,13 @@ ls_query_expr *
 ls_query_compare(ls_query_state *state, ls_query_op op, ls_query_expr *left, ls_query_expr *right)
 {
 	ls_query_span span = {left->span.start, right->span.end};
-	ls_query_expr *expr = make_expr(state, LS_QUERY_EXPR_COMPARE, LS_QUERY_TYPE_BOOLEAN, span);
+	ls_query_expr *expr;
 
+	if (!ls_query_builtin_condition(state, op, left, right, span, &expr))
+		return NULL;
+	if (expr != NULL)
+		return expr;
+	expr = make_expr(state, LS_QUERY_EXPR_COMPARE, LS_QUERY_TYPE_BOOLEAN, span);
 	if (expr == NULL)
 		return NULL;
 	expr->op = op;
@@ -282,7 +287,8 @@ ls_query_test(ls_query_state *state, ls_query_expr_kind kind, bool negated, ls_q
 {
 	ls_query_expr *expr = make_expr(state, kind, LS_QUERY_TYPE_BOOLEAN, span);
 
-	if (expr == NULL || !add_arg(state, expr, left))
+	if (expr == NULL || !add_arg(state, expr, left) ||
+		(kind == LS_QUERY_EXPR_IN && !ls_query_level_list(state, left, &right)))
 		return NULL;
 	expr->negated = negated;
 	for (uint32_t i = 0; i < right.n; i++)

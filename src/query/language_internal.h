@@ -188,6 +188,14 @@ extern ls_query_expr *ls_query_test(ls_query_state *state, ls_query_expr_kind ki
 extern ls_query_expr *ls_query_text_test(ls_query_state *state, ls_query_expr_kind kind,
 										 bool negated, ls_query_expr *left, ls_query_expr *right,
 										 ls_query_span span);
+/* builtin_condition.c: *result NULL: an ordinary comparison.  False on error. */
+extern bool ls_query_builtin_condition(ls_query_state *state, ls_query_op op, ls_query_expr *left,
+									   ls_query_expr *right, ls_query_span span,
+									   ls_query_expr **result);
+extern bool ls_query_level_list(ls_query_state *state, const ls_query_expr *field,
+								ls_query_exprs *list);
+extern bool ls_query_check_head_value(ls_query_state *state, const ls_query_field *field,
+									  ls_query_op op, const ls_query_value *value);
 extern ls_query_expr *ls_query_compare(ls_query_state *state, ls_query_op op, ls_query_expr *left,
 									   ls_query_expr *right);
 extern ls_query_expr *ls_query_call(ls_query_state *state, ls_query_token name, ls_query_exprs args,

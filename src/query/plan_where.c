@@ -40,6 +40,9 @@ leaf_on(ls_search *search, const ls_query_expr *expr, ls_filter_op op, uint32 n_
 		case LS_QUERY_TEMPLATE_ID:
 			return NULL;
 		case LS_QUERY_NOT_BUILTIN:
+			/* _time, where it is an attribute, is compared as a time. */
+			if (ls_query_is_time(expr))
+				return NULL;
 			if (field->n_parts == 0 || field->n_parts > LS_FILTER_MAX_PATH)
 				return NULL;
 			break;

@@ -25,6 +25,25 @@ ls_query_index_scope(ls_query_state *state, ls_query_values values, ls_query_spa
 	return scope;
 }
 
+/* earliest=2026-01-31 15:00: without quotes the time of day would be a word to search. */
+static bool
+clock_follows(const ls_query_state *state, uint32_t at)
+{
+	static const char form[] = " 00:00";
+
+	for (uint32_t i = 0; i < sizeof(form) - 1; i++)
+	{
+		char c;
+
+		if (at + i >= state->text.len)
+			return false;
+		c = state->text.data[at + i];
+		if (form[i] == '0' ? c < '0' || c > '9' : c != form[i])
+			return false;
+	}
+	return true;
+}
+
 ls_query_filter *
 ls_query_time_scope(ls_query_state *state, bool latest, ls_query_token token, ls_query_span span)
 {
@@ -51,6 +70,17 @@ ls_query_time_scope(ls_query_state *state, bool latest, ls_query_token token, ls
 			ls_query_set_hint(state, "weeks begin on Monday: write @w");
 		else if (value->text.len > 4 && memcmp(value->text.data, "now-", 4) == 0)
 			ls_query_set_hint(state, "write %s", value->text.data + 3);
+		return NULL;
+	}
+	if (time.absolute && token.kind != TOK_STRING && value->text.len == 10 &&
+		clock_follows(state, token.span.end))
+	{
+		ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, token.span, NULL,
+						 "a time with a blank is written in quotes");
+		ls_query_set_hint(state, "write %s=\"%s %.5s\", or %s=%sT%.5s",
+						  latest ? "latest" : "earliest", value->text.data,
+						  state->text.data + token.span.end + 1, latest ? "latest" : "earliest",
+						  value->text.data, state->text.data + token.span.end + 1);
 		return NULL;
 	}
 	if (!time.absolute && time.shift.unit != LS_QUERY_UNIT_NONE && value->text.data[0] != '-' &&

@@ -264,6 +264,17 @@ my %level_alias = ((map { $_ => $_ } qw(info error warn debug trace fatal)), war
 	err => 'error', critical => 'fatal', information => 'info',
 	notice => 'info', crit => 'fatal', panic => 'fatal', verbose => 'trace');
 
+my %other_levels = (%level_alias, alert => 'fatal', emerg => 'fatal', emergency => 'fatal', severe => 'error', config => 'debug',
+	fine => 'debug', finer => 'trace', finest => 'trace', silly => 'trace', log => 'info', fail => 'error',
+	V => 'trace', T => 'trace', D => 'debug', I => 'info', W => 'warn', E => 'error', F => 'fatal', C => 'fatal');
+
+# The standard name of a level; undef: it is none.
+sub level_name
+{
+	my ($text) = @_;
+	return $other_levels{ length $text == 1 ? $text : lc $text };
+}
+
 # A sub: is the value there in that relation to the constant?
 sub comparison
 {
@@ -312,11 +323,18 @@ sub comparison
 			return $holds->(compare_numbers($value, $number));
 		};
 	}
-	if ($constant->{kind} eq 'word' && $name eq 'level')
+	if ($name eq 'level' && $op !~ /^!?=$/)
+	{
+		my @order = qw(trace debug info warn error fatal);
+		my %rank = map { $order[$_] => $_ } 0 .. $#order;
+		my $at = $rank{ $level_alias{ lc $text } };
+		return sub { my $is = $rank{ lc $_[0][1] }; defined $is && $holds->($is <=> $at) };
+	}
+	if ($name eq 'level')
 	{
 		$text = $level_alias{ lc $text } // $text;
 	}
-	if ($constant->{kind} eq 'word' && $name =~ /^(?:level|source|index)$/ && $op =~ /^!?=$/)
+	if ($name =~ /^(?:level|source|index)$/ && $op =~ /^!?=$/)
 	{
 		my $want = fold($text);
 		my $equal = $op eq '=';

@@ -156,7 +156,16 @@ sub condition
 				&& chance(0.8) ? [ 'num', $seen->[1] ] : $seen ? [ 'str', substr $seen->[1], 0, 40 ]
 					: $y;
 		}
-		return [ 'cmp', pick(@operators), $x, $y ];
+		my $op = pick(@operators);
+		# In an order, levels are compared with levels only.
+		foreach ([ $x, \$y ], [ $y, \$x ])
+		{
+			my ($field, $other) = @$_;
+			$$other = [ 'str', pick(qw(debug info WARN warning error Critical)) ]
+				if $field->[0] eq 'field' && LogsvcStages::is_level($field) && $$other->[0] eq 'str'
+				&& $op !~ /^!?=$/;
+		}
+		return [ 'cmp', $op, $x, $y ];
 	}
 	return [ 'in', chance(0.3) ? 1 : 0, any_expression($events, $state, 0),
 		map { any_expression($events, $state, 0) } 1 .. between(1, 3) ] if $kind < 0.85;

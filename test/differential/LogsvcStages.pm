@@ -157,9 +157,66 @@ sub type_of
 	return 'any';
 }
 
+my @levels = qw(trace debug info warn error fatal);
+my %rank = map { $levels[$_] => $_ } 0 .. $#levels;
+
+sub is_builtin_field
+{
+	my ($e, @names) = @_;
+	return $e->[0] eq 'field' && !$e->[1]{prefix} && @{ $e->[1]{parts} } == 1
+		&& grep { $e->[1]{parts}[0] eq $_ } @names;
+}
+
+sub is_level { return is_builtin_field($_[0], 'level'); }
+
+# A time, whatever the rows have.
+sub is_time
+{
+	my ($e) = @_;
+	return is_builtin_field($e, qw(timestamp ingested_at)) ? 1 : 0 if $e->[0] eq 'field';
+	return 0 unless $e->[0] eq 'arith' && $e->[1] =~ /[-+]/;
+	my ($x, $y) = map { is_time($_) } @$e[ 2, 3 ];
+	return $e->[1] eq '+' ? $x ^ $y : $x && !$y ? 1 : 0;
+}
+
+# In microseconds.
+sub time_value
+{
+	my ($v) = @_;
+	my $time = $v->[0] eq 's' ? LogsvcReference::parse_time($v->[1]) : undef;
+	return $time if defined $time;
+	my $number = numeric($v) // return undef;
+	foreach (1 .. 3) { $number /= 1000 if abs $number >= 1e11; }
+	return abs $number < 1e12 ? POSIX::floor($number * 1e6 + 0.5) : undef;
+}
+
+# level = "ERROR" is also level = "error".
 sub compare
 {
 	my ($op, $left, $x, $right, $y) = @_;
+	return compare({ '<' => '>', '<=' => '>=', '>' => '<', '>=' => '<=' }->{$op} // $op, $right, $y, $left, $x)
+		if is_level($right) && $left->[0] eq 'str';
+	if (is_level($left) && $right->[0] eq 'str' && defined $x)
+	{
+		my $level = LogsvcReference::level_name($right->[1]);
+		if (defined $level && $op =~ /^!?=$/)
+		{
+			my $equal = $x->[1] eq $right->[1] || $x->[1] eq $level;
+			return $op eq '=' ? $equal : !$equal;
+		}
+		my $is = $rank{ LogsvcReference::level_name($x->[1]) // '' };
+		return defined $is && $holds{$op}->($is <=> $rank{$level}) if defined $level;
+	}
+	if ((is_time($left) || is_time($right)) && defined $x && defined $y && ($x->[0] eq 's' || $y->[0] eq 's'))
+	{
+		my ($p, $q) = (time_value($x), time_value($y));
+		if (defined $p && defined $q)
+		{
+			if ($p % 1000 == 0) { $q -= $q % 1000; }
+			elsif ($q % 1000 == 0) { $p -= $p % 1000; }
+			return $holds{$op}->($p <=> $q);
+		}
+	}
 	if ($left->[0] eq 'null' || $right->[0] eq 'null')
 	{
 		my $both = !defined $x && !defined $y;

@@ -65,7 +65,10 @@ CREATE FUNCTION pg_temp.conditions() RETURNS text[] LANGUAGE sql AS $$
 				'NOT %s = 5', 'NOT %s = "null"', 'NOT %s < "x"', 'NOT (%1$s = 5 OR %1$s = "x")', '%s + 1 > 5', 'NOT (%1$s > 1 AND n < 300)',
 				'%1$s = "x" OR %1$s = "X" OR n = 7', '%s = 5 OR len(event) > 18', '%s = 5 AND len(event) > 18', 'lower(%s) = "x"',
 				'%s = "error"', '%s CONTAINS "r3"', '%s = "s1" AND NOT level IN ("info", "warn")', '%s = "svc2" OR source = "s2"']) p
-		UNION ALL SELECT unnest(ARRAY['n', 'v', 'true', 'null', 'timestamp > "2020"', 'timestamp > 5', 'index = "main"', 'id > ""',
+		-- The order of levels is that of levels only.
+		WHERE f <> 'level' OR p !~ '%s < "x"|"x" <= %s'
+		UNION ALL SELECT unnest(ARRAY['n', 'v', 'true', 'null', 'timestamp > "2020"', 'level >= "warn"', '"ERROR" > level', 'NOT level < "error"', 'level > "fatal"', 'level != "Warning"',
+			'level IN ("WARN", "err")', 'timestamp > "2020-01-01 12:00"', 'timestamp > now() - 3600', 'now() - 3600 > timestamp', 'timestamp > 5', 'index = "main"', 'id > ""',
 			'ingested_at != ""', 'n > 5 AND (n < 50 OR n = 77 AND NOT v = 5)'])) c $$;
 
 -- After head a condition is one of the statement.
