@@ -70,6 +70,11 @@ build_packages() {
 	echo "ccache ${packages//$'\n'/ }"
 }
 
+# What tests of whole servers run with.
+test_packages() {
+	sed -n '/^# to test$/,$p' docker/packages.txt | grep -E '^(lib.*-perl|openssl|perl|jq)$' | tr '\n' ' '
+}
+
 # A copy of a tree, FROM TO, without what was built in it.
 copy_tree() {
 	rm -rf "$2" && mkdir -p "$2" &&

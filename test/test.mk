@@ -79,7 +79,7 @@ run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_B
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
 ## make unit                unit tests of pure code under sanitizers; T=query: those whose name contains it
 unit: $(TEST_UNIT)
-	prove --exec '' $^
+	prove --exec '$(UNIT_RUN)' $^
 ## make check-regress       pg_regress: test/sql; T=name
 check-regress: test-debug-install
 	$(staged) $(TEST_REGRESS)
@@ -99,6 +99,20 @@ test-build:
 ## make test-matrix         tests with PostgreSQL 15, 17 and 18, and a table (root); MATRIX=17 T="search/ pgtap/" ALL=1 COMPILERS="gcc clang" LIMIT=3600
 test-matrix:
 	@T='$(T)' MATRIX='$(MATRIX)' ALL='$(ALL)' LIMIT='$(LIMIT)' COMPILERS='$(COMPILERS)' test/servers test
+
+## make test-pg-upgrade     pg_upgrade from 15 to 17 with data, in a folder with both servers (root); UPGRADE="15:bookworm 17:trixie" EVENTS=200000
+.PHONY: test-pg-upgrade
+.PHONY: pg-upgrade # internal
+test-pg-upgrade:
+	@UPGRADE='$(UPGRADE)' EVENTS='$(EVENTS)' test/servers pg-upgrade
+# Both servers have logsvc.
+pg-upgrade: test-debug-install
+	@FROM='$(FROM)' EVENTS='$(EVENTS)' $(staged) test/upgrade/pg_upgrade.pl
+
+## make test-arm64          compiles for ARM64, and runs the unit tests under qemu-user (root); T=name
+.PHONY: test-arm64
+test-arm64:
+	@T='$(T)' test/servers arm64
 
 ## make test-packages       builds, installs, tries and purges Debian packages, then the steps of docker/Dockerfile (root); SERVER=17:trixie
 test-packages:

@@ -52,7 +52,7 @@ is_visible(ls_str s)
 {
 	for (size_t i = 0; i < s.len; i++)
 	{
-		if (s.data[i] <= ' ' || s.data[i] == 0x7f)
+		if ((unsigned char) s.data[i] <= ' ' || (unsigned char) s.data[i] >= 0x7f)
 			return false;
 	}
 	return s.len > 0;

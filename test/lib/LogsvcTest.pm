@@ -15,6 +15,7 @@
 #	name       of the node (one test may run several)
 #	conf       lines for postgresql.conf
 #	initdb     more arguments of initdb, a list reference
+#	install_path  of another server than that of PG_CONFIG
 #	streaming  true: may be the primary of a standby
 #	start      false: initialized only; call start, create_extension, wait_ready
 #	extension  false: started without CREATE EXTENSION
@@ -100,7 +101,8 @@ sub kill_process
 sub new
 {
 	my ($class, %opt) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($opt{name} // 'main');
+	my $node = PostgreSQL::Test::Cluster->new($opt{name} // 'main',
+		$opt{install_path} ? (install_path => $opt{install_path}) : ());
 	my $self = bless {
 		node => $node,
 		http_port => PostgreSQL::Test::Cluster::get_free_port(),

@@ -297,7 +297,7 @@ test_numbers(void)
 	}
 	for (int i = 0; i < 64; i++)
 	{
-		char text[8];
+		char text[16];
 		uint16_t *slot;
 
 		snprintf(text, sizeof(text), "%d", i);

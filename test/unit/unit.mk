@@ -12,6 +12,8 @@ PURE_LIBS = -ljansson -lzstd -llz4 -lsnappy -lz -lpcre2-8 -lcrypto -lm
 # clang sees more than gcc: what is added to NULL, and numbers that do not fit.
 UNIT_CC = clang
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# What runs them when they are for another processor.
+UNIT_RUN =
 
 UNIT_TESTS := $(patsubst test/unit/%_test.c,build/unit/%_test,$(sort $(wildcard test/unit/*_test.c)))
 FUZZ_TARGETS := $(patsubst test/fuzz/%_fuzz.c,build/fuzz/%,$(sort $(wildcard test/fuzz/*_fuzz.c)))
