@@ -4,7 +4,7 @@
  *	  The meaning of names in the range of a search: name:value, and aliases.
  *
  * message, severity and @timestamp are other names of built-in fields, unless
- * events in the range have an attribute with that name.
+ * events in the range have an attribute with that name, which a warning says.
  *
  * name:value is a comparison if events have a field with that name.  Otherwise
  * (`host:port`, `user:password`) it is a text, and a warning says so.  If not all
@@ -23,6 +23,7 @@ typedef struct resolver
 	ls_search *search;
 	int parts; /* whose names were read */
 	ls_field_names names;
+	uint32 warned; /* bits of ls_query_builtin */
 } resolver;
 
 /* Do events have that attribute?  False also when it is not known: see names.complete. */
@@ -39,6 +40,20 @@ is_attribute(resolver *r, const ls_query_field *field)
 	return true;
 }
 
+/* One event with an attribute severity would switch the other name off for all, without a word. */
+static void
+warn_attribute(resolver *r, const ls_query_field *field, ls_query_builtin builtin)
+{
+	ls_query *query = r->search->query;
+
+	if ((r->warned & 1u << builtin) == 0)
+		ls_query_warn(query, r->search->arena, "ATTRIBUTE_OF_THAT_NAME", field->span,
+					  "events of the time range have an attribute %s, and this is the attribute: "
+					  "the field of all events is %s",
+					  ls_cstring_of_str(field->name), ls_query_builtin_name(builtin));
+	r->warned |= 1u << builtin;
+}
+
 static void
 set_alias(void *context, ls_query_field *field, const ls_query_field *before, bool right)
 {
@@ -47,8 +62,12 @@ set_alias(void *context, ls_query_field *field, const ls_query_field *before, bo
 	if (field->builtin != LS_QUERY_NOT_BUILTIN || field->attributes || field->n_parts > 2)
 		return;
 	builtin = ls_query_builtin_alias(field->name);
-	if (builtin != LS_QUERY_NOT_BUILTIN && !is_attribute(context, field))
+	if (builtin == LS_QUERY_NOT_BUILTIN)
+		return;
+	if (!is_attribute(context, field))
 		ls_query_set_builtin(field, builtin);
+	else
+		warn_attribute(context, field, builtin);
 }
 
 static bool

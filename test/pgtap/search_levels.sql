@@ -1,6 +1,6 @@
 -- Searching: levels have an order and other names, times are compared as times.
 \set QUIET on
-SELECT plan(53);
+SELECT plan(59);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -80,4 +80,13 @@ SELECT is(pg_temp.error('earliest=2026-11-24 15:00'),
 	'a time with a blank is written in quotes; write earliest="2026-11-24 15:00", or earliest=2026-11-24T15:00', 'a blank');
 SELECT is(logsvc.validate_query('earliest="2026-11-24 15:00"') -> 'valid', 'true', 'in quotes');
 SELECT is(logsvc.validate_query('earliest=2026-11-24T15:00') -> 'valid', 'true', 'without a blank');
+-- ---- an attribute that is named as fields are in other languages ----
+
+SELECT is(logsvc.search('severity=error') #> '{meta,warnings}', '[]', 'another name of the level');
+SELECT is(logsvc.ingest('[{"event":"one more","level":"info","attributes":{"severity":"odd"}}]') ->> 'accepted', '1', 'an attribute of that name');
+SELECT is(logsvc.search('severity=error OR severity=odd') #>> '{meta,warnings,0,message}',
+	'events of the time range have an attribute severity, and this is the attribute: the field of all events is level', 'a warning');
+SELECT is(jsonb_array_length(logsvc.search('severity=error OR severity=odd') #> '{meta,warnings}'), 1, 'once');
+SELECT is(logsvc.validate_query('| where severity >= "warn"') #>> '{warnings,0,code}', 'ATTRIBUTE_OF_THAT_NAME', 'in where');
+SELECT is(logsvc.search('level=error attributes.severity=odd') #> '{meta,warnings}', '[]', 'not where it is said which');
 SELECT * FROM finish();
