@@ -31,6 +31,7 @@ static const other_name stages[] = {
 	{LS_STR("project"), "did you mean fields?"},
 	{LS_STR("select"), "did you mean fields?"},
 	{LS_STR("filter"), "did you mean where?"},
+	{LS_STR("having"), "did you mean where?"},
 	{LS_STR("search"), "did you mean where?"},
 	{LS_STR("summarize"), "did you mean stats?"},
 	{LS_STR("group"), "did you mean stats ... by?"},
@@ -94,7 +95,7 @@ static const other_name stages[] = {
 	{LS_STR("<>"), "did you mean !=?"},
 	{LS_STR("!"), "did you mean NOT?"},
 	{LS_STR("&&"), "did you mean AND?"},
-	{LS_STR("||"), "did you mean OR?"},
+	{LS_STR("||"), "did you mean OR? Texts are joined by concat(a, b)"},
 };
 
 static const other_name functions[] = {
@@ -119,6 +120,8 @@ static const other_name functions[] = {
 	{LS_STR("isint"), "write tonumber(a) = floor(a)"},
 	{LS_STR("isempty"), "write isnull(a) OR a = \"\""},
 	{LS_STR("isnotempty"), "write a != \"\""},
+	{LS_STR("ifnull"), "did you mean coalesce?"},
+	{LS_STR("nvl"), "did you mean coalesce?"},
 	{LS_STR("nullif"), "write if(a = b, null, a)"},
 	{LS_STR("searchmatch"), "write event CONTAINS \"...\", or like(event, \"%...%\")"},
 	{LS_STR("cidrmatch"), "write match(ip, \"^10[.]\"), or ip::inet << '10.0.0.0/8' in SQL"},

@@ -1,7 +1,7 @@
 -- Searching: what other languages have and this one leaves out: the error says what to write.
 -- Where that is SQL, it runs here.
 \set QUIET on
-SELECT plan(47);
+SELECT plan(50);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -53,6 +53,9 @@ SELECT throws_like($$ SELECT logsvc.search('x | join id') $$, 'unexpected join a
 SELECT is(pg_temp.hint('| eval a = relative_time(now(), "-1h")'), 'write now() - 3600 for an hour ago, or earliest=-1h in the head', 'relative_time');
 SELECT is(pg_temp.hint('| where cidrmatch("10.0.0.0/8", ip)'), 'write match(ip, "^10[.]"), or ip::inet << ''10.0.0.0/8'' in SQL', 'cidrmatch');
 SELECT is(pg_temp.hint('| eval a = md5(b)'), 'md5 is a function of SQL: SELECT ... FROM logsvc.events(''...'')', 'md5');
+SELECT is(pg_temp.hint('| eval a = ifnull(b, 1)'), 'did you mean coalesce?', 'ifnull');
+SELECT is(pg_temp.hint('| eval a = nvl(b, 1)'), 'did you mean coalesce?', 'nvl');
+SELECT is(pg_temp.hint('| stats count by a | having count > 1'), 'did you mean where?', 'having');
 SELECT is(pg_temp.hint('| eval a = nullif(b, 1)'), 'write if(a = b, null, a)', 'nullif');
 SELECT is(pg_temp.hint('| stats stdev(x)'), 'standard deviations are made in SQL: SELECT stddev(...) FROM logsvc.events(''...'')', 'stdev');
 SELECT is(pg_temp.hint('| stats median(x)'), 'the median is p50', 'median');

@@ -395,7 +395,7 @@ test_errors(void)
 	hints("service in (a, b)", "operators are written in capitals: IN");
 	hints("level=(a OR b)", "for one of several values write field IN (a, b)");
 	hints("| where a == 1", "did you mean =?");
-	hints("a || b", "did you mean OR?");
+	hints("a || b", "did you mean OR? Texts are joined by concat(a, b)");
 	hints("a | project x", "did you mean fields?");
 	hints("a | join type=left id [search b]", "rows of a table are joined by lookup, others in "
 											  "SQL: SELECT * FROM logsvc.events('...') a JOIN"
