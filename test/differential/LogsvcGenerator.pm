@@ -334,7 +334,9 @@ sub make_leaf
 	if ($kind < 0.7)
 	{
 		my $op = pick(qw(= = = = != != < <= > >=));
-		return [ 'compare', $field, $op, { kind => pick(qw(word string)), text => pick(@levels) } ]
+		# Only known levels have an order.
+		return [ 'compare', $field, $op,
+			{ kind => pick(qw(word string)), text => pick(grep { !/custom|K/ } @levels) } ]
 			if $op !~ /^!?=$/ && $field->{parts}[0] eq 'level' && !$field->{prefix};
 		return [ 'compare', $field, $op, constant_for($events, $field, $op =~ /^!?=$/) ];
 	}
