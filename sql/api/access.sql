@@ -292,7 +292,7 @@ RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_check_change_rate';
 COMMENT ON FUNCTION logsvc_internal.check_change_rate(boolean) IS
 'Counts one try to change something by the session''s principal (not of operators); an error '
-'beyond rate class changes or user_changes; takes_away: a credential or a member, counts by the '
+'while its organization is read-only, and beyond rate class changes or user_changes; takes_away: a credential or a member, counts by the '
 'credential alone';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.charge_changes(organization uuid, amount int)
@@ -521,16 +521,22 @@ COMMENT ON FUNCTION logsvc_internal.charge_executor_time(uuid, timestamptz) IS
 -- that waited for it must not go on with its old snapshot.
 CREATE OR REPLACE FUNCTION logsvc_internal.lock_organization(organization uuid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	read_only timestamptz;
 BEGIN
 	UPDATE logsvc_internal.organization o SET created_at = created_at
-	WHERE o.id = lock_organization.organization AND o.deleted_at IS NULL;
+	WHERE o.id = lock_organization.organization AND o.deleted_at IS NULL
+	RETURNING o.read_only_since INTO read_only;
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such organization');
+	ELSIF read_only IS NOT NULL AND NOT logsvc_internal.is_operator() THEN
+		PERFORM logsvc_internal.raise_error('SERVICE_UNAVAILABLE',
+			'the organization is being moved: it takes no events and no changes for now');
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.lock_organization(uuid) IS
-'Locks, until the end of the transaction, what is counted in the organization';
+'Locks, until the end of the transaction, what is counted in the organization; an error while it is read-only';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.allowed_of(organization uuid, resource text)
 RETURNS bigint

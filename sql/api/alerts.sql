@@ -729,7 +729,7 @@ BEGIN
 		FROM (SELECT s.rule_id, s.organization_id, s.next_due,
 				row_number() OVER (PARTITION BY s.organization_id ORDER BY s.next_due) AS place
 			FROM logsvc_internal.alert_rule_state s
-				JOIN logsvc_internal.organization o ON o.id = s.organization_id AND o.deleted_at IS NULL
+				JOIN logsvc_internal.organization o ON o.id = s.organization_id AND o.deleted_at IS NULL AND o.read_only_since IS NULL
 			WHERE s.next_due <= clock_timestamp()) AS d
 		WHERE d.place <= 100
 		ORDER BY d.next_due LIMIT most;
@@ -748,7 +748,7 @@ BEGIN
 				least(greatest(ceil(1000 * extract(epoch FROM min(s.next_due) - clock_timestamp())), 0), 3600000)
 			END
 		FROM logsvc_internal.alert_rule_state s
-			JOIN logsvc_internal.organization o ON o.id = s.organization_id AND o.deleted_at IS NULL
+			JOIN logsvc_internal.organization o ON o.id = s.organization_id AND o.deleted_at IS NULL AND o.read_only_since IS NULL
 		WHERE s.next_due IS NOT NULL);
 END
 $$;

@@ -579,6 +579,7 @@ BEGIN
 	FOR s IN SELECT p.*, r.content FROM logsvc_internal.export_schedule p
 		JOIN logsvc_internal.resource r ON r.id = p.resource_id
 		JOIN logsvc_internal.organization o ON o.id = p.organization_id AND o.deleted_at IS NULL
+			AND o.read_only_since IS NULL
 		WHERE p.next_tick <= clock_timestamp()
 		ORDER BY p.next_tick LIMIT 100 FOR UPDATE OF p SKIP LOCKED
 	LOOP
@@ -641,6 +642,7 @@ BEGIN
 	PERFORM logsvc_internal.require_worker();
 	SELECT u.* INTO taken FROM logsvc_internal.export_run u
 	JOIN logsvc_internal.organization o ON o.id = u.organization_id AND o.deleted_at IS NULL
+		AND o.read_only_since IS NULL
 	WHERE u.status IN ('waiting', 'running', 'delivering') AND u.next_attempt_at <= now()
 		AND u.upload IS NULL
 	ORDER BY (SELECT max(other.turn_at) FROM logsvc_internal.export_run other

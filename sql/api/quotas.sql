@@ -16,7 +16,7 @@ COMMENT ON FUNCTION logsvc_internal.quota_day(timestamptz) IS 'The quota day of 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_ingest_quota(
 	organization uuid, test boolean,
 	OUT day_limit bigint, OUT overage_seconds bigint, OUT deferred_limit bigint, OUT alone boolean,
-	OUT owner uuid)
+	OUT owner uuid, OUT read_only boolean)
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT CASE WHEN test THEN logsvc_internal.allowed_of(organization, 'test_bytes_per_day')
@@ -27,12 +27,14 @@ BEGIN ATOMIC
 		NOT EXISTS (SELECT FROM logsvc_internal.organization o
 			WHERE o.id <> organization AND o.deleted_at IS NULL
 				AND o.id NOT IN (SELECT p.organization_id FROM logsvc_internal.probe_organization p)),
-		coalesce(logsvc_internal.find_owner(organization), organization);
+		coalesce(logsvc_internal.find_owner(organization), organization),
+		EXISTS (SELECT FROM logsvc_internal.organization o
+			WHERE o.id = organization AND o.read_only_since IS NOT NULL);
 END;
 COMMENT ON FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean) IS
 'The daily quota of an organization, or of its test keys, in bytes (NULL: none); how long, and '
 'how many bytes of, events beyond it may wait; whether the organization is the only one; its '
-'first owner, or itself';
+'first owner, or itself; whether it takes no events now';
 
 -- One statement: a row that moves from the tally to the day is seen once.
 CREATE OR REPLACE FUNCTION logsvc_internal.ingested(

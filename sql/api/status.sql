@@ -115,7 +115,7 @@ RETURN CASE WHEN mails AND (SELECT coalesce(bool_or(m.attempts = 0), false) OR (
 					FILTER (WHERE s.next_due < now() - interval '2 minutes') AS organizations
 			FROM logsvc_internal.alert_rule_state s
 				JOIN logsvc_internal.organization o ON o.id = s.organization_id
-			WHERE s.next_due IS NOT NULL AND o.deleted_at IS NULL) AS late)
+			WHERE s.next_due IS NOT NULL AND o.deleted_at IS NULL AND o.read_only_since IS NULL) AS late)
 		THEN ARRAY['alerts'] ELSE '{}' END;
 COMMENT ON FUNCTION logsvc_internal.late_components(boolean) IS
 'Components whose work has waited for too long: mails, if they are sent, for more than 15 minutes; alert rules, of at '

@@ -1,5 +1,10 @@
 -- What an organization uses of what it may use.
 
+CREATE OR REPLACE FUNCTION logsvc_internal.ingest_under_way(organization uuid) RETURNS bigint
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_ingest_under_way';
+COMMENT ON FUNCTION logsvc_internal.ingest_under_way(uuid) IS
+'Events of an organization in the queue or on their way into it, and transactions that are about to accept some';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.queue_held(organization uuid) RETURNS bigint
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_queue_held';
 COMMENT ON FUNCTION logsvc_internal.queue_held(uuid) IS

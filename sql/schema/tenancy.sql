@@ -116,13 +116,15 @@ CREATE TABLE logsvc_internal.organization (
 	deleted_at timestamptz,
 	erasing_since timestamptz,
 	first_owner uuid,
-	parse_json boolean
+	parse_json boolean,
+	read_only_since timestamptz
 );
 COMMENT ON TABLE logsvc_internal.organization IS
 'Tenants; retention_days NULL: that of the plan; deleted_at: no longer usable, will be erased; '
 'erasing_since: some of its data has been erased; first_owner: whose organizations share the '
 'workers as one, without a foreign key because that stays so when the user is gone; parse_json: '
-'JSON in texts of events is taken apart; NULL: it is not';
+'JSON in texts of events is taken apart; NULL: it is not; read_only_since: it takes no events and no '
+'changes, because it is being moved';
 
 CREATE TABLE logsvc_internal.organization_limit (
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
@@ -228,7 +230,7 @@ DECLARE
 BEGIN
 	FOR watched IN
 		SELECT * FROM (VALUES
-			('organization', 'id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner, parse_json'),
+			('organization', 'id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner, parse_json, read_only_since'),
 			('organization_limit', NULL),
 			('plan_limit', NULL),
 			('rate_limit', NULL),

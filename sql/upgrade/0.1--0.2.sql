@@ -1,4 +1,4 @@
--- schema 236736f0bb5c9fc5
+-- schema 811f298fb27b4a41
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -100,6 +100,7 @@ COMMENT ON COLUMN logsvc_internal.rate_limit.overdraft IS
 'requests are refused';
 ALTER TABLE logsvc_internal.organization ADD COLUMN first_owner uuid;
 ALTER TABLE logsvc_internal.organization ADD COLUMN parse_json boolean;
+ALTER TABLE logsvc_internal.organization ADD COLUMN read_only_since timestamptz;
 ALTER TABLE logsvc_internal.log_index ADD COLUMN parse_json boolean;
 UPDATE logsvc_internal.organization o SET first_owner = (SELECT m.user_id
 	FROM logsvc_internal.member m WHERE m.organization_id = o.id AND m.role = 'owner'
@@ -108,11 +109,12 @@ COMMENT ON TABLE logsvc_internal.organization IS
 'Tenants; retention_days NULL: that of the plan; deleted_at: no longer usable, will be erased; '
 'erasing_since: some of its data has been erased; first_owner: whose organizations share the '
 'workers as one, without a foreign key because that stays so when the user is gone; parse_json: '
-'JSON in texts of events is taken apart; NULL: it is not';
+'JSON in texts of events is taken apart; NULL: it is not; read_only_since: it takes no events and no '
+'changes, because it is being moved';
 DROP TRIGGER access_changed ON logsvc_internal.organization;
 CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE
 	OR UPDATE OF id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner,
-		parse_json
+		parse_json, read_only_since
 	ON logsvc_internal.organization
 FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
 ALTER TABLE logsvc_internal.organization ENABLE ALWAYS TRIGGER access_changed;
@@ -145,7 +147,7 @@ DROP FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text
 DROP FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer, text, jsonb);
 DROP FUNCTION logsvc_internal.rate_remaining(text);
 
--- It says the owner too.
+-- It says the owner too, and whether the organization is read-only.
 DROP FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean);
 
 -- The stages before the groups are an argument more.
@@ -749,3 +751,25 @@ CREATE POLICY tenant ON logsvc_internal.role_binding TO logsvc_reader
 	USING (organization_id = logsvc_internal.current_organization());
 
 SELECT pg_extension_config_dump('logsvc_internal.role_binding', '');
+
+-- ---- moving an organization ----
+
+
+-- In no WAL and on no standby: after a crash the stream is copied in again.
+CREATE UNLOGGED TABLE logsvc_internal.import_row (
+	transaction xid8 NOT NULL DEFAULT pg_current_xact_id(),
+	number bigint NOT NULL,
+	kind text NOT NULL,
+	data jsonb NOT NULL,
+	header bytea,
+	body bytea,
+	PRIMARY KEY (transaction, number)
+);
+ALTER TABLE logsvc_internal.import_row
+	ALTER header SET STORAGE EXTERNAL,
+	ALTER body SET STORAGE EXTERNAL;
+COMMENT ON TABLE logsvc_internal.import_row IS
+'Rows of logsvc.export_organization that were copied into logsvc.organization_stream, until '
+'logsvc.import_organization takes those of its own transaction';
+ALTER TABLE logsvc_internal.import_row ENABLE ROW LEVEL SECURITY;
+SELECT pg_extension_config_dump('logsvc_internal.import_row', 'WHERE false');

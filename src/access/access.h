@@ -349,6 +349,7 @@ typedef struct ls_ingest_quota
 	int64 deferred_limit;  /* bytes that may wait; -1: no limit of the organization */
 	bool alone;            /* it is the only organization */
 	pg_uuid_t owner;       /* ls_owner_of */
+	bool read_only;        /* it takes no events and no changes now */
 } ls_ingest_quota;
 
 /*
@@ -357,6 +358,10 @@ typedef struct ls_ingest_quota
  * which is logged.
  */
 extern bool ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *quota);
+
+/* What those are told who send events to an organization that is read-only, or change it. */
+#define LS_READ_ONLY_MESSAGE \
+	"the organization is being moved: it takes no events and no changes for now"
 
 /* ---- the HTTP request that is being answered (current_request.c) ---- */
 

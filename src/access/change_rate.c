@@ -140,6 +140,19 @@ take_changes(const uint8 key[16], const ls_rate_class *of, uint32 amount)
 	remember(key, amount, now);
 }
 
+/* What is changed now would not be in the copy that another server has of the organization. */
+static void
+refuse_read_only(const ls_principal *principal)
+{
+	static const pg_uuid_t none = {{0}};
+	ls_ingest_quota quota;
+
+	if (memcmp(&principal->organization, &none, sizeof(none)) != 0 &&
+		ls_ingest_quota_of(&principal->organization, false, &quota) && quota.read_only)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_SERVICE_UNAVAILABLE)),
+				errmsg(LS_READ_ONLY_MESSAGE));
+}
+
 /* One try. */
 static void
 take_try(const ls_principal *principal, const char *class_name)
@@ -157,7 +170,8 @@ take_try(const ls_principal *principal, const char *class_name)
 
 /*
  * check_change_rate(takes_away boolean) returns void: counts one try to change something by the
- * session's principal; RATE_LIMIT_EXCEEDED when that is beyond a limit.  What only takes away a
+ * session's principal; RATE_LIMIT_EXCEEDED when that is beyond a limit, SERVICE_UNAVAILABLE while its
+ * organization is read-only.  What only takes away a
  * credential or a member, of which there are no more than were made, counts by its credential
  * alone: so whoever uses up what may be changed can still be thrown out.
  */
@@ -169,6 +183,7 @@ logsvc_check_change_rate(PG_FUNCTION_ARGS)
 	counting = false;
 	if (principal == NULL)
 		PG_RETURN_VOID();
+	refuse_read_only(principal);
 	/* A request has drawn on the class of its route when it was admitted. */
 	if (ls_request_current() == NULL)
 		take_try(principal, CHANGES);

@@ -342,6 +342,7 @@ quota_row(void *context, HeapTuple tuple, TupleDesc desc)
 	}
 	quota->alone = DatumGetBool(SPI_getbinval(tuple, desc, lengthof(members) + 1, &null));
 	quota->owner = *DatumGetUUIDP(SPI_getbinval(tuple, desc, lengthof(members) + 2, &null));
+	quota->read_only = DatumGetBool(SPI_getbinval(tuple, desc, lengthof(members) + 3, &null));
 }
 
 bool
@@ -364,7 +365,7 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 		return true;
 	}
 	epoch = ls_access_epoch();
-	*quota = (ls_ingest_quota){-1, 0, -1, false, id};
+	*quota = (ls_ingest_quota){-1, 0, -1, false, id, false};
 	lookup.values[0] = UUIDPGetDatum(&id);
 	lookup.values[1] = BoolGetDatum(test);
 	lookup.row = quota_row;

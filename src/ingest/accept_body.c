@@ -356,7 +356,10 @@ take_body(ls_accept *accept, const ls_wire_format *format, const ls_sender *send
 			return result == DONE;
 		verdict = ls_quota_ask(sender, &retry_after);
 	}
-	if (verdict == LS_QUOTA_REFUSE)
+	if (verdict == LS_QUOTA_CLOSED)
+		ls_accept_refuse_for(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, LS_READ_ONLY_MESSAGE,
+							 NULL, retry_after);
+	else if (verdict == LS_QUOTA_REFUSE)
 		ls_accept_refuse_for(accept, request, LS_ERROR_DAILY_QUOTA_EXCEEDED, NULL, NULL,
 							 retry_after);
 	else

@@ -197,7 +197,7 @@ keep_organization(pass *p, const pg_uuid_t *organization)
 	p->gone = 0;
 	p->more = p->full = false;
 	verdict = ls_quota_ask(&p->sender, &retry_after);
-	if (verdict == LS_QUOTA_UNKNOWN)
+	if (verdict == LS_QUOTA_UNKNOWN || verdict == LS_QUOTA_CLOSED)
 		return false;
 	if (!ls_transaction(verdict == LS_QUOTA_ACCEPT ? take_rows : discard_rows, p, &caught))
 	{

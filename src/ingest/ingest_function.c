@@ -44,6 +44,9 @@ reserve_quota(ls_reservation *r, const ls_sender *sender, const ls_decode_result
 		verdict = ls_quota_ask(sender, &retry_after);
 		if (verdict == LS_QUOTA_UNKNOWN)
 			ls_raise(LS_ERROR_QUEUE_UNAVAILABLE);
+		if (verdict == LS_QUOTA_CLOSED)
+			ereport(ERROR, errcode(ls_errcode(LS_ERROR_SERVICE_UNAVAILABLE)),
+					errmsg(LS_READ_ONLY_MESSAGE), errhint("Try again in %d seconds.", retry_after));
 		if (verdict == LS_QUOTA_REFUSE)
 			ereport(ERROR, errcode(ls_errcode(LS_ERROR_DAILY_QUOTA_EXCEEDED)),
 					errmsg("%s", ls_error_table[LS_ERROR_DAILY_QUOTA_EXCEEDED].message),
@@ -433,6 +436,25 @@ logsvc_store_audit(PG_FUNCTION_ARGS)
 		refuse(call, true);
 	insert_call(call);
 	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(logsvc_ingest_under_way);
+
+/*
+ * ingest_under_way(organization) returns bigint: its events in the queue or on their way into it, and
+ * the transactions that are about to accept some.
+ */
+Datum
+logsvc_ingest_under_way(PG_FUNCTION_ARGS)
+{
+	const pg_uuid_t *organization = PG_GETARG_UUID_P(0);
+	ls_sender live = {.organization = *organization, .test = false};
+	ls_sender test = {.organization = *organization, .test = true};
+
+	if (!ls_shmem_ready())
+		PG_RETURN_INT64(0);
+	PG_RETURN_INT64((int64) ls_queue_held(organization) + ls_quota_holds(&live) +
+					ls_quota_holds(&test));
 }
 
 PG_FUNCTION_INFO_V1(logsvc_queue_held);

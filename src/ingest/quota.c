@@ -33,6 +33,7 @@
 #define SETS 2048
 #define WAYS 8
 #define LOAD_ATTEMPTS 5
+#define CLOSED_RETRY_AFTER 10 /* s */
 
 typedef struct entry
 {
@@ -288,6 +289,8 @@ look_up(const ls_sender *sender, int32 day, int64 *bytes, int64 *deferred, int64
 static ls_quota_verdict
 decide(const ls_ingest_quota *quota, bool test, int64 bytes, int64 deferred, int64 of_all)
 {
+	if (quota->read_only)
+		return LS_QUOTA_CLOSED;
 	if (quota->limit < 0 || bytes < quota->limit)
 		return LS_QUOTA_ACCEPT;
 	if (test || quota->overage_seconds == 0)
@@ -312,7 +315,7 @@ ls_quota_ask(const ls_sender *sender, int *retry_after)
 		!look_up(sender, day_of(now), &bytes, &deferred, &of_all))
 		return LS_QUOTA_UNKNOWN;
 	verdict = decide(&quota, sender->test, bytes, deferred, of_all);
-	*retry_after = seconds_to_midnight(now);
+	*retry_after = verdict == LS_QUOTA_CLOSED ? CLOSED_RETRY_AFTER : seconds_to_midnight(now);
 	/* What fills the deferred store leaves it within that time. */
 	if (!sender->test && quota.overage_seconds > 0)
 		*retry_after = (int) Min(*retry_after, quota.overage_seconds);
@@ -393,6 +396,19 @@ ls_quota_settle(ls_quota_hold *hold, bool committed)
 	if (first)
 		wake_scheduler();
 	memset(hold, 0, sizeof(*hold));
+}
+
+uint32
+ls_quota_holds(const ls_sender *sender)
+{
+	const entry *e;
+	uint32 holds;
+
+	lock();
+	e = find(sender);
+	holds = e != NULL ? e->holds : 0;
+	unlock();
+	return holds;
 }
 
 int64

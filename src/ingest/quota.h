@@ -22,6 +22,7 @@ typedef enum ls_quota_verdict
 	LS_QUOTA_ACCEPT,
 	LS_QUOTA_DEFER,  /* over the quota: into the deferred store */
 	LS_QUOTA_REFUSE, /* DAILY_QUOTA_EXCEEDED */
+	LS_QUOTA_CLOSED, /* the organization is read-only: 503 */
 	LS_QUOTA_UNKNOWN /* the lookup failed, and the log says why */
 } ls_quota_verdict;
 
@@ -37,7 +38,7 @@ typedef struct ls_quota_hold
 } ls_quota_hold;
 
 /*
- * What happens to events that this sender sends now.  REFUSE: *retry_after is in
+ * What happens to events that this sender sends now.  REFUSE, CLOSED: *retry_after is in
  * seconds.  A cache miss runs a transaction of its own, or SPI if one is open; only
  * then can it raise an error.
  */
@@ -49,6 +50,9 @@ extern ls_quota_verdict ls_quota_ask(const ls_sender *sender, int *retry_after);
  */
 extern bool ls_quota_take(const ls_sender *sender, ls_quota_verdict verdict, int64 bytes,
 						  ls_quota_hold *hold);
+
+/* How many transactions hold something of the quota of this sender. */
+extern uint32 ls_quota_holds(const ls_sender *sender);
 
 /* Call it when the transaction has ended, in any way; empties the hold. */
 extern void ls_quota_settle(ls_quota_hold *hold, bool committed);

@@ -244,7 +244,7 @@ ls_exporter_loop(ls_slot *slot)
 		{
 			timeout =
 				turn.due == 0 ? LONGEST_WAIT : (long) (Max(turn.due - ls_now(), 0) / 1000) + 1;
-			/* Due, but another exporter has it, or it is that of a deleted organization. */
+			/* Due, but another exporter has it, or it is that of a deleted or read-only organization. */
 			timeout = Min(Max(timeout, turn.due != 0 && turn.due <= ls_now() ? RETRY_WAIT : 1),
 						  LONGEST_WAIT);
 		}

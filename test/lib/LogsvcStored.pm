@@ -118,7 +118,7 @@ sub tables_sql
 {
 	return join ' UNION ALL ',
 		map { "SELECT '$_ ' || count(*) || ':' || coalesce(sum(hashtext((to_jsonb(t) - "
-			. "'{first_owner,parse_json,ai_credit_limit}'::text[])::text)::numeric), 0) FROM logsvc_internal.$_ t" }
+			. "'{first_owner,parse_json,read_only_since,ai_credit_limit}'::text[])::text)::numeric), 0) FROM logsvc_internal.$_ t" }
 		qw(organization organization_limit user_account member access_token api_key log_index
 			user_session invitation dead_letter deferred audit_entry audit_head outbox);
 }

@@ -1,5 +1,5 @@
 -- What is for operators is refused to everybody else, whatever they hold.
-SELECT plan(50);
+SELECT plan(52);
 
 CREATE ROLE operators_app;
 GRANT logsvc_tenant TO operators_app;
@@ -71,6 +71,8 @@ INSERT INTO calls VALUES ('logsvc.mail_link(''00000000-0000-0000-0000-0000000000
 INSERT INTO calls VALUES ('logsvc.cancel_maintenance(''mnt_00000000000000000000000000'')',
 	'LS301 no such maintenance, or it is over');
 INSERT INTO calls VALUES ('logsvc.after_restore()'), ('logsvc.doctor()'), ('logsvc.role_bindings()'), ('logsvc.bind_role(''operators_bound'', ''acme'')');
+INSERT INTO calls VALUES ('logsvc.set_organization_state(''acme'')');
+INSERT INTO calls VALUES ('logsvc.import_organization()', '55000 no rows of a stream were copied in this transaction');
 INSERT INTO calls VALUES ('logsvc.unbind_role(''x'')', 'LS301 no such database role is bound');
 INSERT INTO calls VALUES ('logsvc.setup(''first'', ''owner@acme.org'')',
 	'LS401 there is an organization already, and setup makes the first one; logsvc.create_organization makes others');

@@ -77,6 +77,7 @@ evaluate	OAM - evaluations:run
 events	OAMV RFt logs:read
 explain_query	OAMV RFt logs:read
 export_dashboard	OAMV F dashboards:read
+export_organization	operator
 get_alert	OAMV RF logs:read
 get_alert_rule	OAMV F logs:read
 get_billing	person
@@ -99,6 +100,7 @@ get_service_health	OAMV RF dashboards:read
 get_template	OAMV RFt logs:read
 help	open
 import_dashboard	OAM F dashboards:write
+import_organization	operator
 ingest	OAM IFt logs:write
 invite	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 kpi_series	OAMV RF dashboards:read
@@ -149,6 +151,7 @@ role_bindings	operator
 set_ip_allowlist	OA F org:write
 set_limit	operator
 set_lookup	OAM F pipelines:write
+set_organization_state	operator
 set_member_role	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 set_password	operator
 set_plan	person
@@ -185,7 +188,7 @@ TABLE
 		: { kind => $roles };
 }
 # Views that are for operators; logs is above.
-my %operators = map { $_ => 1 } qw(dead_letters metrics operator_log outbox parts plan_requests);
+my %operators = map { $_ => 1 } qw(dead_letters metrics operator_log organization_stream outbox parts plan_requests);
 
 # ---- what there is ----
 
@@ -319,7 +322,7 @@ my %arguments = (
 		adjust_ai_credits => "'acme', 1, 'x'",
 	approve_plan_request => "'acme', 'pro'", decline_plan_request => "'acme', 'x'",
 		mail_link => "'00000000-0000-0000-0000-000000000000'",
-	after_restore => "kinds => '{}'",
+	after_restore => "kinds => '{}'", export_organization => "'acme'", set_organization_state => "'acme', 'read_only'",
 	assert_verdict => "'{ok}', 'x', '{\"a\": \"ok\"}', '{passed,failed,not_found,skipped}'",
 		create_api_key => "'acme', 'k', 'read-only'", create_index => "'x'",
 	setup => "'x', 'x\@example.org'", create_organization => "'x'", create_own_organization => "'x'",
@@ -483,7 +486,9 @@ foreach my $call ('logsvc.search(\'*\')', 'logsvc.whoami()', 'count(*) FROM logs
 
 $t->sql('CREATE ROLE ops LOGIN; GRANT logsvc_admin TO ops');
 (undef, $state) = $t->sql_error("SELECT count(v::text) FROM logsvc.$_ v", user => 'ops')
-	and is($state, '', "an operator reads logsvc.$_") foreach sort keys %operators;
+	and is($state, '', "an operator reads logsvc.$_") foreach grep { $_ ne 'organization_stream' } sort keys %operators;
+(undef, $state) = $t->sql_error('SELECT count(*) FROM logsvc.organization_stream', user => 'ops');
+is($state, '42501', 'rows of a stream are only put in');
 (undef, $state) = $t->sql_error('SELECT count(*) FROM logsvc_internal.member', user => 'ops');
 is($state, '42501', 'an operator has no tables either');
 (undef, $state) = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.list_members(); "
