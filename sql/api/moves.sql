@@ -221,6 +221,9 @@ BEGIN
 	PERFORM logsvc_internal.require_operator();
 	INSERT INTO logsvc_internal.import_row (number, kind, data, header, body)
 	VALUES (NEW.number, NEW.kind, NEW.data, NEW.header, NEW.body);
+	-- COPY keeps the memory of a row that comes back as it went until its end.
+	NEW.header := NULL;
+	NEW.body := NULL;
 	RETURN NEW;
 END
 $$;
@@ -255,7 +258,9 @@ DECLARE
 	number bigint := 0;
 	current text;
 	known text[] := ARRAY(SELECT m.kind FROM logsvc_internal.moved_tables() m);
-	owned text[];
+	-- As the tables here are, whatever its format says.
+	owned text[] := ARRAY(SELECT m.kind FROM logsvc_internal.moved_tables() m, logsvc_internal.moved_columns(m.kind, m.without) c
+		WHERE 'organization_id' = ANY (c.columns));
 BEGIN
 	FOR r IN SELECT s.number, s.kind, s.data, s.header, s.body FROM logsvc_internal.import_row s
 		WHERE s.transaction = mine ORDER BY s.number
@@ -280,7 +285,6 @@ BEGIN
 				PERFORM logsvc_internal.refuse_stream('its batch numbers are too large');
 			END IF;
 			format := r.data;
-			owned := ARRAY(SELECT c.key FROM jsonb_each(format -> 'columns') c WHERE c.value ? 'organization_id');
 		ELSIF r.kind = 'format' THEN
 			PERFORM logsvc_internal.refuse_stream('it has more than one format');
 		END IF;

@@ -188,7 +188,8 @@ TABLE
 		: { kind => $roles };
 }
 # Views that are for operators; logs is above.
-my %operators = map { $_ => 1 } qw(dead_letters metrics operator_log organization_stream outbox parts plan_requests);
+my %operators = map { $_ => 1 } qw(dead_letters metrics operator_log
+	organization_stream outbox parts plan_requests);
 
 # ---- what there is ----
 
