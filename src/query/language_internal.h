@@ -78,6 +78,9 @@ extern bool ls_query_cut_terms(ls_query_state *state);
 /* Warns when the head has what is probably meant as a stage; stage_note.c. */
 extern void ls_query_note_stage(ls_query_state *state);
 
+/* Warns where the head has field=a OR b; or_note.c. */
+extern void ls_query_note_or(ls_query_state *state);
+
 /* Is the text a query of our language?  False also when memory is short; translate.c. */
 extern bool ls_query_is_query(const ls_buf *text);
 

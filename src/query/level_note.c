@@ -32,9 +32,11 @@ typedef struct found
 	const char *levels[MOST_WORDS];
 	const ls_query_value *values[MOST_WORDS];
 	const ls_query_filter *filters[MOST_WORDS]; /* status=error; NULL: a word */
+	bool excludes[MOST_WORDS];                  /* NOT status=error, status!=error */
 	int n;
-	bool nothing; /* the search has found no rows */
-	bool named;   /* the query says something about the level */
+	bool nothing;  /* the search has found no rows */
+	bool named;    /* the query says something about the level */
+	bool excluded; /* inside of NOT */
 } found;
 
 static void
@@ -57,6 +59,13 @@ level_of(const ls_query_value *value)
 	return NULL;
 }
 
+static bool
+is_exclusion(const found *f, const ls_query_filter *filter)
+{
+	return f->excluded || filter->negated ||
+		   (filter->kind == LS_QUERY_FILTER_COMPARE && filter->op == LS_QUERY_OP_NE);
+}
+
 static void
 add_word(found *f, const ls_query_value *value, const ls_query_filter *filter)
 {
@@ -71,26 +80,37 @@ add_word(found *f, const ls_query_value *value, const ls_query_filter *filter)
 	}
 	f->levels[f->n] = level;
 	f->filters[f->n] = filter;
+	f->excludes[f->n] = filter != NULL && is_exclusion(f, filter);
 	f->values[f->n++] = value;
 }
 
-/* Words that are excluded are no mistake. */
+/* Is it status compared with values?  Datadog's level is the status; with us that is mostly HTTP's, a number. */
+static bool
+is_status(const ls_query_filter *filter)
+{
+	return filter->field != NULL && ls_str_eq(filter->field->name, LS_STR("status")) &&
+		   (filter->kind == LS_QUERY_FILTER_IN ||
+			(filter->kind == LS_QUERY_FILTER_COMPARE && filter->op <= LS_QUERY_OP_NE));
+}
+
+/* Words that are excluded are no mistake; an excluded status finds events where it is one. */
 static void
 find_words(found *f, const ls_query_filter *filter)
 {
-	if (filter->kind == LS_QUERY_FILTER_AND || filter->kind == LS_QUERY_FILTER_OR)
+	if (filter->kind == LS_QUERY_FILTER_AND || filter->kind == LS_QUERY_FILTER_OR ||
+		filter->kind == LS_QUERY_FILTER_NOT)
 	{
+		bool before = f->excluded;
+
+		f->excluded = before || filter->kind == LS_QUERY_FILTER_NOT;
 		for (uint32 i = 0; i < filter->n_children; i++)
 			find_words(f, filter->children[i]);
+		f->excluded = before;
 		return;
 	}
-	if (filter->kind == LS_QUERY_FILTER_TEXT)
+	if (filter->kind == LS_QUERY_FILTER_TEXT && !f->excluded)
 		add_word(f, filter->values.items[0], NULL);
-	/* Datadog's level is the status; with us that is mostly HTTP's, a number. */
-	if (f->nothing && !filter->negated &&
-		ls_str_eq(filter->field == NULL ? LS_STR("") : filter->field->name, LS_STR("status")) &&
-		(filter->kind == LS_QUERY_FILTER_IN ||
-		 (filter->kind == LS_QUERY_FILTER_COMPARE && filter->op == LS_QUERY_OP_EQ)))
+	if (is_status(filter) && (f->nothing || is_exclusion(f, filter)))
 	{
 		for (uint32 i = 0; i < filter->values.n; i++)
 			add_word(f, filter->values.items[i], filter);
@@ -106,9 +126,9 @@ take_count(void *context, const ls_position *position, char **texts)
 }
 
 static char *
-count_events(const ls_search *search, const char *level)
+count_events(const ls_search *search, const char *field, const char *level)
 {
-	char *text = psprintf("level=%s | stats count", level);
+	char *text = psprintf("%s=%s | stats count", field, level);
 	ls_position position = {0};
 	ls_search count = *search;
 	ls_query_error error;
@@ -122,6 +142,12 @@ count_events(const ls_search *search, const char *level)
 	count.filter = ls_search_compile(&count, count.query->filter);
 	ls_plan_run(&count, ls_search_plan(&count, &position), take_count, &result);
 	return result;
+}
+
+static bool
+is_zero(const char *count)
+{
+	return count != NULL && strcmp(count, "0") == 0;
 }
 
 static void
@@ -145,9 +171,13 @@ warn(ls_search *search, const found *f, int i, const char *count)
 					  events);
 	/* Of several values each has its warning, and none is the whole. */
 	if (query->warnings.n > n && (filter == NULL || filter->values.n == 1))
-		query->warnings.items[n]->suggestion = ls_str_of_cstring(
-			psprintf("%.*slevel=%s%.*s", (int) span.start, query->text.data, f->levels[i],
-					 (int) (query->text.len - span.end), query->text.data + span.end));
+		query->warnings.items[n]->suggestion = ls_str_of_cstring(psprintf(
+			"%.*slevel%s%s%.*s", (int) span.start, query->text.data,
+			filter != NULL && filter->kind == LS_QUERY_FILTER_COMPARE &&
+					filter->op == LS_QUERY_OP_NE
+				? "!="
+				: "=",
+			f->levels[i], (int) (query->text.len - span.end), query->text.data + span.end));
 }
 
 /* The level that a value was probably meant to be: er, eror, critcal; or NULL. */
@@ -155,10 +185,12 @@ static const char *
 near_level(const ls_query_value *value)
 {
 	ls_str names[lengthof(words)];
+	ls_str standard[LS_QUERY_LEVELS];
 	int closest;
 
 	/* Other names are levels, too: notice.  They are not told that they are wrong. */
-	if (value->wildcard || value->kind == LS_QUERY_NUMBER || level_of(value) != NULL)
+	if (value->wildcard || value->kind == LS_QUERY_NUMBER ||
+		ls_query_levels(LS_QUERY_OP_EQ, value->text, standard) > 0)
 		return NULL;
 	for (size_t i = 0; i < lengthof(words); i++)
 	{
@@ -217,9 +249,13 @@ ls_search_note_levels(ls_search *search, bool nothing)
 		ls_query_each_reading(query, note_reading, &f);
 	for (int i = 0; i < f.n && !f.named; i++)
 	{
-		char *count = count_events(search, f.levels[i]);
+		char *count = count_events(search, "level", f.levels[i]);
 
-		if (count != NULL && strcmp(count, "0") != 0)
+		/* Where an event has that status, it may be excluded. */
+		if (count != NULL && f.excludes[i] &&
+			!is_zero(count_events(search, "status", ls_cstring_of_str(f.values[i]->text))))
+			continue;
+		if (count != NULL && !is_zero(count))
 			warn(search, &f, i, count);
 	}
 }

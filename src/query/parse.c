@@ -291,7 +291,10 @@ parse(ls_str text, ls_arena *arena, bool filter_only, bool translate, ls_query *
 	}
 	state.query->filter = state.filter;
 	if (translate)
+	{
 		ls_query_note_stage(&state);
+		ls_query_note_or(&state);
+	}
 	if (translate && state.other_language)
 		(void) ls_query_warn_translation(state.query, arena);
 	if (ls_arena_failed(arena))

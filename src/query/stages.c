@@ -108,7 +108,10 @@ whole_number(ls_query_state *state, ls_query_token token, int64_t least, int64_t
 		v = v * 10 + (text.data[i] - '0');
 	}
 	if (!good || v < least || v > most)
-		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, token.span, NULL,
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, token.span,
+								good && v == 0 && state->stage->kind == LS_QUERY_SORT
+									? "sort without a number keeps all rows: leave out the 0"
+									: NULL,
 								"expected a whole number from %lld to %lld", (long long) least,
 								(long long) most);
 	*value = v;
@@ -260,6 +263,14 @@ ls_query_is_aggregate(ls_str name)
 	return find_aggregate(name) >= 0;
 }
 
+/* A condition is never null, so count counts all rows; and it is no number to add up. */
+static bool
+is_counted_condition(ls_query_aggregate_kind kind, const ls_query_expr *arg)
+{
+	return arg->type == LS_QUERY_TYPE_BOOLEAN && arg->kind != LS_QUERY_EXPR_BOOLEAN &&
+		   (kind == LS_QUERY_COUNT || kind == LS_QUERY_SUM || kind == LS_QUERY_AVG);
+}
+
 ls_query_aggregate *
 ls_query_make_aggregate(ls_query_state *state, ls_query_token name, ls_query_expr *arg,
 						ls_query_field *as, ls_query_span span)
@@ -293,6 +304,18 @@ ls_query_make_aggregate(ls_query_state *state, ls_query_token name, ls_query_exp
 		return NULL;
 	}
 
+	if (arg != NULL && is_counted_condition((ls_query_aggregate_kind) kind, arg))
+	{
+		ls_str condition = ls_query_slice(state, arg->span);
+
+		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, arg->span, NULL,
+						 "%.*s of a condition is not the number of rows for which it is true",
+						 (int) word.len, word.data);
+		ls_query_set_hint(state, "write sum(if(%.*s, 1, 0))",
+						  (int) ls_utf8_prefix_chars(condition.data, condition.len, 200),
+						  condition.data);
+		return NULL;
+	}
 	aggregate = ls_new(state->arena, ls_query_aggregate);
 	if (aggregate == NULL)
 		return NULL;

@@ -326,6 +326,134 @@ static const ls_str operator_names[] = {
 };
 #define N_OPERATOR_NAMES (sizeof(operator_names) / sizeof(operator_names[0]))
 
+/* Where the name of a field begins that ends before the token: a.b.c */
+static uint32_t
+path_start(const ls_query_state *state, const ls_query_token *token)
+{
+	const ls_query_token *first = token - 1;
+
+	while (first > state->tokens + 1 && first[-1].kind == '.' &&
+		   (first[-2].kind == TOK_IDENT || first[-2].kind == TOK_BACKTICK))
+		first -= 2;
+	return first->span.start;
+}
+
+static bool
+is_word(const ls_query_state *state, const ls_query_token *token, const char *word)
+{
+	return token->kind != TOK_END &&
+		   ls_str_eq_nocase(ls_query_slice(state, token->span), ls_str_make(word, strlen(word)));
+}
+
+/* where a LIKE "...", a IS NULL, a BETWEEN 1 AND 2: conditions of SQL. */
+static bool
+guess_sql(ls_query_state *state, const ls_query_token *token)
+{
+	ls_query_span path;
+	ls_str field;
+	ls_str value;
+
+	if (state->stage == NULL || token < state->tokens + 2 ||
+		(token[-1].kind != TOK_IDENT && token[-1].kind != TOK_BACKTICK))
+		return false;
+	path = (ls_query_span){path_start(state, token), token[-1].span.end};
+	field = ls_query_excerpt(state, path);
+	if (is_word(state, token, "IS"))
+	{
+		ls_query_set_hint(state, "write %s(%.*s)",
+						  is_word(state, token + 1, "NOT") ? "isnotnull" : "isnull",
+						  (int) field.len, field.data);
+		return true;
+	}
+	value =
+		token[1].kind == TOK_STRING ? ls_query_excerpt(state, token[1].span) : LS_STR("\"...\"");
+	if (is_word(state, token, "LIKE"))
+		ls_query_set_hint(state, "write like(%.*s, %.*s)", (int) field.len, field.data,
+						  (int) value.len, value.data);
+	else if (is_word(state, token, "ILIKE"))
+		ls_query_set_hint(state, "write like(lower(%.*s), lower(%.*s))", (int) field.len,
+						  field.data, (int) value.len, value.data);
+	else if (is_word(state, token, "REGEXP") || is_word(state, token, "RLIKE"))
+		ls_query_set_hint(state, "write %.*s MATCHES %.*s", (int) field.len, field.data,
+						  (int) value.len, value.data);
+	else if (is_word(state, token, "BETWEEN"))
+		ls_query_set_hint(state, "write %.*s >= ... AND %.*s <= ...", (int) field.len, field.data,
+						  (int) field.len, field.data);
+	else
+		return false;
+	return true;
+}
+
+/* name=value where no option can stand, or of another stage. */
+static bool
+guess_option(ls_query_state *state, const ls_query_token *token)
+{
+	const char *stage = ls_query_stage_name(state->stage->kind);
+	const ls_query_token *name = token->kind == '=' ? token - 1 : token;
+	ls_str word = ls_query_excerpt(state, name->span);
+	ls_str whole;
+	const ls_str *names;
+	uint32_t n;
+
+	if (name <= state->tokens || (name->kind != TOK_OPTION && name->kind != TOK_IDENT) ||
+		name[1].kind != '=' || name[2].kind == TOK_END)
+		return false;
+	whole = ls_query_excerpt(state, (ls_query_span){name->span.start, name[2].span.end});
+	names = ls_query_option_names(state->stage->kind, &n);
+	for (uint32_t i = 0; i < n; i++)
+		if (ls_str_eq(names[i], word))
+		{
+			ls_query_set_hint(state, "options come first: %s %.*s ...", stage, (int) whole.len,
+							  whole.data);
+			return true;
+		}
+	if (ls_str_eq(word, LS_STR("limit")) && name[2].kind == TOK_NUMBER)
+		ls_query_set_hint(state, "write | head %.*s after it",
+						  (int) (name[2].span.end - name[2].span.start),
+						  state->text.data + name[2].span.start);
+	else if (token->kind == TOK_OPTION && ls_closest(word, names, n) < 0)
+		ls_query_set_hint(state, "%s has no option %.*s", stage, (int) word.len, word.data);
+	else
+		return false;
+	return true;
+}
+
+/* What other languages write in stages of these names. */
+static bool
+guess_in_stage(ls_query_state *state, const ls_query_token *token)
+{
+	ls_query_stage_kind kind = state->stage->kind;
+	int before = token > state->tokens ? token[-1].kind : 0;
+	const ls_query_token *end = token;
+
+	if (token->kind == '*' && before == '(' && is_word(state, token - 2, "count"))
+		ls_query_set_hint(state, "write count");
+	else if (token->kind == '*' && (kind == LS_QUERY_TABLE || kind == LS_QUERY_FIELDS))
+		ls_query_set_hint(state, "all fields are shown without this stage: leave it out");
+	else if (token->kind == '+' && kind == LS_QUERY_FIELDS)
+		ls_query_set_hint(state, "leave out the +: fields a, b keeps these");
+	else if (before == TOK_AS && token->kind == TOK_STRING)
+		ls_query_set_hint(state, "a name is written in backticks: `%.*s`",
+						  (int) ls_query_excerpt(state, token->span).len - 2,
+						  state->text.data + token->span.start + 1);
+	else if (before == TOK_AS && token->kind == TOK_BAD_QUOTE)
+		ls_query_set_hint(state, "a name is written in backticks: `...`");
+	else if (token->kind == '(' && kind == LS_QUERY_SORT && before == TOK_IDENT &&
+			 ls_query_is_aggregate(ls_query_slice(state, token[-1].span)))
+	{
+		while (end->kind != ')' && end->kind != TOK_END && end->kind != '|')
+			end++;
+		if (end->kind != ')')
+			return false;
+		ls_query_set_hint(state, "name the column, in backticks: `%.*s`",
+						  (int) (end->span.end - token[-1].span.start),
+						  state->text.data + token[-1].span.start);
+	}
+	else
+		return guess_option(state, token) || guess_sql(state, token);
+	return true;
+}
+
 static void
 guess(ls_query_state *state, const ls_query_token *token, const char *const *names, int n,
 	  const ls_str *expected, uint32_t n_expected)
@@ -334,7 +462,7 @@ guess(ls_query_state *state, const ls_query_token *token, const char *const *nam
 	uint32_t index = (uint32_t) (token - state->tokens);
 	int before = index > 0 ? token[-1].kind : 0;
 
-	if (word.len == 0)
+	if (word.len == 0 || (state->stage != NULL && guess_in_stage(state, token)))
 		return;
 	if (token->kind == TOK_BAD_QUOTE)
 	{
