@@ -176,12 +176,22 @@ regex_operator(ls_query_state *state, uint32_t i, int *kind)
 	return 2;
 }
 
+static void
+add_spaced_name(ls_query_state *state, ls_str name)
+{
+	ls_query *query = state->query;
+
+	if (query->spaced_names == NULL)
+		query->spaced_names = ls_new_array(state->arena, ls_str, LS_QUERY_MAX_SPACED_NAMES);
+	if (query->spaced_names != NULL && query->n_spaced_names < LS_QUERY_MAX_SPACED_NAMES)
+		query->spaced_names[query->n_spaced_names++] = name;
+}
+
 /* name: value, with a space: words here, a field in KQL. */
 static void
 note_spaced_name(ls_query_state *state, const ls_query_token *next, ls_query_span span)
 {
 	ls_str name = ls_query_slice(state, span);
-	ls_query *query = state->query;
 
 	if (next->kind != TOK_WORD && next->kind != TOK_NUMBER && next->kind != TOK_STRING &&
 		next->kind != '(' && !ls_query_is_comparison(next->kind))
@@ -189,10 +199,7 @@ note_spaced_name(ls_query_state *state, const ls_query_token *next, ls_query_spa
 	if (memchr(name.data, '.', name.len) != NULL || next->kind == TOK_STRING || next->kind == '(' ||
 		ls_query_is_comparison(next->kind))
 		state->other_language = true;
-	if (query->spaced_names == NULL)
-		query->spaced_names = ls_new_array(state->arena, ls_str, LS_QUERY_MAX_SPACED_NAMES);
-	if (query->spaced_names != NULL && query->n_spaced_names < LS_QUERY_MAX_SPACED_NAMES)
-		query->spaced_names[query->n_spaced_names++] = name;
+	add_spaced_name(state, name);
 }
 
 /* word~2, word^3, "a b"~5: Lucene's words that are similar, important or near each other. */
@@ -211,11 +218,61 @@ has_suffix(const ls_query_state *state, uint32_t i, ls_str word)
 	return is_letter(word.data[0]) || is_digit(word.data[0]);
 }
 
-/* _time:5m and _stream:{...}: LogsQL's time range and labels. */
+/* _time:5m and _stream:{...}: LogsQL's time range and labels; _all: any field in Elasticsearch. */
 static bool
-is_of_logsql(ls_str name)
+is_of_others(ls_str name)
 {
-	return ls_str_eq(name, LS_STR("_time")) || ls_str_eq(name, LS_STR("_stream"));
+	return ls_str_eq(name, LS_STR("_time")) || ls_str_eq(name, LS_STR("_stream")) ||
+		   ls_str_eq(name, LS_STR("_all"));
+}
+
+/* +name:value, *:value */
+static bool
+is_of_lucene(ls_str word)
+{
+	if (word.len < 3)
+		return false;
+	return (word.data[0] == '*' && word.data[1] == ':' && word.data[2] != '*') ||
+		   (word.data[0] == '+' && name_before_colon(ls_str_make(word.data + 1, word.len - 1)) > 0);
+}
+
+static bool
+is_word(const ls_query_state *state, const ls_query_token *t, const char *word)
+{
+	return t->kind == TOK_WORD &&
+		   ls_str_eq_nocase(ls_query_slice(state, t->span), ls_str_make(word, strlen(word)));
+}
+
+/* SELECT ... FROM, a LIKE "...", a BETWEEN 1 AND 2: words here, surely meant as SQL. */
+static bool
+is_of_sql(const ls_query_state *state, uint32_t i)
+{
+	const ls_query_token *t = &state->tokens[i];
+
+	if (i == 0 && is_word(state, t, "SELECT"))
+	{
+		for (t++; t->kind != TOK_END && t->kind != '|'; t++)
+			if (is_word(state, t, "FROM") && t[1].kind != TOK_END)
+				return true;
+		return false;
+	}
+	if (i == 0 || (t[-1].kind != TOK_WORD && t[-1].kind != TOK_BACKTICK))
+		return false;
+	if (t[1].kind == TOK_STRING)
+		return is_word(state, t, "LIKE") || is_word(state, t, "ILIKE") ||
+			   is_word(state, t, "REGEXP") || is_word(state, t, "RLIKE");
+	return is_word(state, t, "BETWEEN") && t[1].kind == TOK_NUMBER &&
+		   is_word(state, t + 2, "AND") && t[3].kind == TOK_NUMBER;
+}
+
+/* name IS NULL, which a text may say, too. */
+static bool
+is_null_test(const ls_query_state *state, uint32_t i)
+{
+	const ls_query_token *t = &state->tokens[i];
+
+	return i > 0 && t[-1].kind == TOK_WORD && is_word(state, t, "IS") &&
+		   is_word(state, is_word(state, t + 1, "NOT") ? t + 2 : t + 1, "NULL");
 }
 
 static bool
@@ -264,9 +321,12 @@ cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
 			note_spaced_name(state, &t[1], (ls_query_span){start, start + (uint32_t) name});
 		name = 0;
 	}
-	if (has_suffix(state, i, ls_query_slice(state, t->span)))
+	if (has_suffix(state, i, ls_query_slice(state, t->span)) ||
+		is_of_lucene(ls_query_slice(state, t->span)) || is_of_sql(state, i))
 		state->other_language = true;
-	if (name > 0 && is_of_logsql(ls_str_make(text + start, name)))
+	if (is_null_test(state, i))
+		add_spaced_name(state, ls_query_slice(state, t[-1].span));
+	if (name > 0 && is_of_others(ls_str_make(text + start, name)))
 		state->other_language = true;
 	/* timestamp:2026-01-31 is a moment here, a day in Lucene. */
 	if (name > 0 && start + name + 1 < end && is_digit(text[start + name + 1]) &&

@@ -401,6 +401,7 @@ static bool
 translate(ls_str text, ls_arena *arena, ls_query_translation *translation)
 {
 	ls_query_translation logsql = {.language = "LogsQL"};
+	ls_query_translation sql = {.language = "SQL"};
 	bool is_logql = ls_query_is_logql(text);
 
 	if (is_logql)
@@ -420,6 +421,12 @@ translate(ls_str text, ls_arena *arena, ls_query_translation *translation)
 	}
 	if (is_logql)
 		return true;
+	if (attempt(text, arena, ls_query_read_sql, false, &sql) ||
+		(sql.certain && sql.problem != NULL))
+	{
+		*translation = sql;
+		return true;
+	}
 	translation->language = "Lucene or KQL";
 	return attempt(text, arena, ls_query_read_lucene, false, translation) ||
 		   (translation->problem == NULL &&

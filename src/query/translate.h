@@ -63,6 +63,9 @@ extern bool ls_query_read_logql(ls_query_source *source, ls_buf *out);
 /* LogsQL of VictoriaLogs: only what other languages do not have makes a text LogsQL. */
 extern bool ls_query_read_logsql(ls_query_source *source, ls_buf *out);
 
+/* A SELECT of SQL, or conditions that only SQL has. */
+extern bool ls_query_read_sql(ls_query_source *source, ls_buf *out);
+
 /* Lucene's syntax and Kibana's KQL; also Datadog's. */
 extern bool ls_query_read_lucene(ls_query_source *source, ls_buf *out);
 

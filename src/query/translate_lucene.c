@@ -251,7 +251,7 @@ write_equal(ls_query_source *s, ls_buf *out, ls_str field, const lucene_value *v
 		ls_buf_lit(out, "=*");
 		return true;
 	}
-	if (field.len == 0 || (ls_str_eq(field, LS_STR("*")) && ls_str_eq(value->text, LS_STR("*"))))
+	if (field.len == 0 || ls_str_eq(field, LS_STR("*")) || ls_str_eq(field, LS_STR("_all")))
 		return write_text(s, out, value);
 	if (memchr(field.data, '*', field.len) != NULL)
 		return ls_query_source_fail(s, "a wildcard in the name of a field");
