@@ -7,6 +7,7 @@
  */
 #include "src/query/language_internal.h"
 #include "src/query/parser.h"
+#include "src/query/translate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -506,6 +507,12 @@ warn_value(ls_query_state *state, const ls_query_filter *filter, const ls_query_
 			 text.data[0] <= '9' && (!ls_query_time_parse(text, &time) || !time.absolute))
 		ls_query_warn(state->query, state->arena, "TEXT_COMPARISON", value->span,
 					  "%.*s is no number and is compared as a text", shown, text.data);
+	else if (ordered && value->kind == LS_QUERY_STRING && ls_query_is_number(text) &&
+			 filter->field->builtin == LS_QUERY_NOT_BUILTIN &&
+			 ls_query_builtin_alias(filter->field->name) == LS_QUERY_NOT_BUILTIN)
+		ls_query_warn(state->query, state->arena, "TEXT_COMPARISON", value->span,
+					  "a number in quotes is compared as a text; to compare numbers write %.*s",
+					  shown, text.data);
 	else if (ordered && value->kind == LS_QUERY_WORD && text.len >= 3 &&
 			 memcmp(text.data, "now", 3) == 0)
 		state->other_language = true;

@@ -81,8 +81,11 @@ extern void ls_query_note_stage(ls_query_state *state);
 /* Warns where the head has field=a OR b; or_note.c. */
 extern void ls_query_note_or(ls_query_state *state);
 
-/* Is the text a query of our language?  False also when memory is short; translate.c. */
-extern bool ls_query_is_query(const ls_buf *text);
+/* Warns about expressions of stages; expression_note.c. */
+extern void ls_query_note_expressions(ls_query_state *state);
+
+/* Warns where words of the head are probably a time range, and suggests it; range_note.c. */
+extern void ls_query_note_range(ls_query_state *state);
 
 /* Is the token =, !=, <, <=, > or >=?  parse.c. */
 extern bool ls_query_is_comparison(int kind);

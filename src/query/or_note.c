@@ -10,6 +10,7 @@
  */
 #include "src/query/language_internal.h"
 #include "src/query/parser.h"
+#include "src/query/translate.h"
 
 /* What the alternatives begin with: a comparison with one value, or a list in parentheses. */
 static const ls_query_filter *

@@ -294,6 +294,8 @@ parse(ls_str text, ls_arena *arena, bool filter_only, bool translate, ls_query *
 	{
 		ls_query_note_stage(&state);
 		ls_query_note_or(&state);
+		ls_query_note_range(&state);
+		ls_query_note_expressions(&state);
 	}
 	if (translate && state.other_language)
 		(void) ls_query_warn_translation(state.query, arena);

@@ -194,6 +194,26 @@ extern bool ls_field_names_have_path(const ls_field_names *names, const ls_query
  */
 extern void ls_search_resolve(ls_search *search);
 
+/* ---- value_note.c ---- */
+
+/* What a search has found, as far as warnings depend on it. */
+typedef enum ls_search_found
+{
+	LS_SEARCH_NOTHING,
+	LS_SEARCH_TABLE, /* or it is not known */
+	LS_SEARCH_EVENTS
+} ls_search_found;
+
+/* Warns about values that are probably meant as more than a text. */
+extern void ls_search_note_values(ls_search *search, ls_search_found found);
+
+/*
+ * A warning at a place of the query, and the query with another text for `span` as its suggestion, if that is a
+ * query.
+ */
+extern void ls_search_suggest(ls_search *search, const char *code, ls_query_span at,
+							  ls_query_span span, const char *replacement, const char *message);
+
 /* ---- unknown.c; in SPI ---- */
 
 /* Warns about attributes that the query reads but no event in its range has. */

@@ -518,6 +518,7 @@ logsvc_check_query(PG_FUNCTION_ARGS)
 	plan = ls_search_plan(&search, &position);
 	ls_plan_print(&sql, plan);
 	ls_search_warn_unknown(&search);
+	ls_search_note_values(&search, LS_SEARCH_TABLE);
 	appendStringInfoString(&out, "{\"warnings\":[");
 	ls_search_append_warnings(&out, &search);
 	ls_buf_init(&quoted, search.arena);

@@ -557,6 +557,9 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	add_notes(search, plan, notes);
 	if (a.n == 0 || plan->table)
 		ls_search_warn_unknown(search);
+	ls_search_note_values(search, a.n == 0      ? LS_SEARCH_NOTHING
+								  : plan->table ? LS_SEARCH_TABLE
+												: LS_SEARCH_EVENTS);
 	if (!logs && !position->set)
 		ls_search_note_levels(search, a.n == 0);
 	if (logs)

@@ -10,6 +10,7 @@
  */
 #include "src/query/language_internal.h"
 #include "src/query/parser.h"
+#include "src/query/translate.h"
 
 static bool
 is_word(const ls_query_state *state, const ls_query_token *t, const char *word)
@@ -64,15 +65,25 @@ is_stage(const ls_query_state *state, int stage, const ls_query_token *t)
 	}
 }
 
-/* The query with | before byte `at`; empty: it would not be one. */
+/* count by service, at the end of the head */
+static bool
+is_count(const ls_query_state *state, const ls_query_token *t)
+{
+	return is_word(state, t, "count") && is_word(state, t + 1, "by") &&
+		   (t[2].kind == TOK_WORD || t[2].kind == TOK_BACKTICK) && ends_head(t + 3);
+}
+
+/* The query with | and perhaps a stage before byte `at`; empty: it would not be one. */
 static ls_str
-with_stage(const ls_query_state *state, uint32_t at)
+with_stage(const ls_query_state *state, uint32_t at, bool stats)
 {
 	ls_buf text;
 
 	ls_buf_init(&text, state->arena);
 	ls_buf_append(&text, state->text.data, at);
 	ls_buf_lit(&text, "| ");
+	if (stats)
+		ls_buf_lit(&text, "stats ");
 	ls_buf_append(&text, state->text.data + at, state->text.len - at);
 	return ls_query_is_query(&text) ? ls_str_make(text.data, text.len) : LS_STR("");
 }
@@ -86,6 +97,7 @@ ls_query_note_stage(ls_query_state *state)
 	{
 		int token;
 		int stage;
+		bool counts;
 		ls_str suggestion;
 		ls_str word = ls_query_slice(state, t->span);
 
@@ -94,14 +106,16 @@ ls_query_note_stage(ls_query_state *state)
 														  ls_query_is_comparison(t[-1].kind))))
 			continue;
 		stage = ls_query_find_stage(word, &token);
-		if (stage < 0 || !is_stage(state, stage, t + 1))
+		counts = stage < 0 && is_count(state, t);
+		if (!counts && (stage < 0 || !is_stage(state, stage, t + 1)))
 			continue;
-		suggestion = with_stage(state, t->span.start);
+		suggestion = with_stage(state, t->span.start, counts);
 		if (suggestion.len == 0)
 			continue;
 		ls_query_warn(state->query, state->arena, "STAGE_IN_TEXT", t->span,
-					  "%.*s is searched as a word; a stage has a | before it", (int) word.len,
-					  word.data);
+					  counts ? "%.*s is searched as a word; to count write | stats count by ..."
+							 : "%.*s is searched as a word; a stage has a | before it",
+					  (int) word.len, word.data);
 		/* There may be too many warnings, or no memory. */
 		if (state->query->warnings.n > n)
 			state->query->warnings.items[n]->suggestion = suggestion;

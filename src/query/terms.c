@@ -114,29 +114,6 @@ kind_of(const ls_query_state *state, uint32_t start, uint32_t end)
 	return is_number(word) ? TOK_NUMBER : is_regex(word) ? TOK_REGEX : TOK_WORD;
 }
 
-/* `last 15m`, `last 15 minutes`: words, but surely meant as a time range. */
-static void
-warn_range(ls_query_state *state, const ls_query_token *t)
-{
-	ls_str word = ls_query_slice(state, t->span);
-	ls_str amount = ls_query_slice(state, t[1].span);
-	ls_query_time time;
-	ls_buf shift;
-
-	if ((!ls_str_eq_nocase(word, LS_STR("last")) && !ls_str_eq_nocase(word, LS_STR("past"))) ||
-		(t[1].kind != TOK_WORD && t[1].kind != TOK_NUMBER) || !is_digit(amount.data[0]))
-		return;
-	ls_buf_init(&shift, state->arena);
-	ls_buf_char(&shift, '-');
-	ls_buf_str(&shift, amount);
-	if (t[1].kind == TOK_NUMBER && t[2].kind == TOK_WORD)
-		ls_buf_str(&shift, ls_query_slice(state, t[2].span));
-	if (!shift.failed && ls_query_time_parse(ls_str_make(shift.data, shift.len), &time))
-		ls_query_warn(state->query, state->arena, "RANGE_IN_TEXT", t->span,
-					  "%.*s is searched as a word; the time range is written earliest=%.*s",
-					  (int) word.len, word.data, (int) shift.len, shift.data);
-}
-
 /* `search level=error`: a command with which each search begins in another language. */
 static bool
 is_command(ls_query_state *state)
@@ -374,7 +351,6 @@ ls_query_cut_terms(ls_query_state *state)
 			continue;
 		if (head && t->kind == TOK_WORD && begins_term(state, i))
 		{
-			warn_range(state, t);
 			cut_word(state, i, out, &n);
 			continue;
 		}

@@ -54,6 +54,9 @@ extern bool ls_query_translate(ls_str text, ls_arena *arena, ls_query_translatio
 /* If the text of a failed parse is in another language, the error says how it is written here. */
 extern void ls_query_explain_error(ls_query_state *state);
 
+/* Is the text a query of our language?  False also when memory is short. */
+extern bool ls_query_is_query(const ls_buf *text);
+
 /* ---- the languages; false: the text is not of this language, or cannot be translated ---- */
 
 /* Does the text begin as LogQL? */
