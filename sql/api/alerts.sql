@@ -137,7 +137,7 @@ BEGIN
 		wrong := logsvc_internal.check_rule_query(logsvc_internal.query_of(rule));
 		IF wrong IS NULL AND (rule -> 'enabled')::boolean
 				AND 'logs:read' = ANY (logsvc_internal.current_permissions()) THEN
-			PERFORM logsvc_internal.check_query(logsvc_internal.rule_query(rule));
+			PERFORM logsvc_internal.query_columns(logsvc_internal.rule_query(rule));
 			columns := logsvc_internal.query_columns(logsvc_internal.query_of(rule));
 		END IF;
 	EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' OR SQLSTATE 'LS302' THEN
@@ -432,10 +432,10 @@ COMMENT ON FUNCTION logsvc.delete_alert_rule(text, int) IS
 'Deletes the alert rule with that id, and resolves its alerts; version: the one it must have now';
 
 CREATE OR REPLACE FUNCTION logsvc.get_alert_rule(id text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	RETURN logsvc_internal.get_resource('alert_rule', id);
+	RETURN logsvc_internal.get_with_warnings('alert_rule', id);
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_alert_rule(text) IS 'An alert rule and its state, by its id (rule_...)';

@@ -273,10 +273,10 @@ COMMENT ON FUNCTION logsvc.delete_dashboard(text, int) IS
 'Deletes the dashboard with that id, and its link; version: the one it must have now';
 
 CREATE OR REPLACE FUNCTION logsvc.get_dashboard(id text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	RETURN logsvc_internal.get_resource('dashboard', id);
+	RETURN logsvc_internal.get_with_warnings('dashboard', id);
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_dashboard(text) IS 'A dashboard, by its id (dash_...)';

@@ -84,10 +84,10 @@ COMMENT ON FUNCTION logsvc.delete_kpi(text, int) IS
 'Deletes the KPI with that id, and its history; version: the one it must have now';
 
 CREATE OR REPLACE FUNCTION logsvc.get_kpi(id text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	RETURN logsvc_internal.get_resource('kpi', id);
+	RETURN logsvc_internal.get_with_warnings('kpi', id);
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_kpi(text) IS 'A KPI with its current value, by its id (kpi_...)';

@@ -258,10 +258,10 @@ COMMENT ON FUNCTION logsvc.delete_pipeline(text, int) IS
 'Deletes the pipeline with that id; version: the one it must have now';
 
 CREATE OR REPLACE FUNCTION logsvc.get_pipeline(id text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	RETURN logsvc_internal.get_resource('pipeline', id);
+	RETURN logsvc_internal.get_with_warnings('pipeline', id);
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_pipeline(text) IS 'A pipeline and its counts, by its id (pipe_...)';

@@ -16,7 +16,7 @@ BEGIN
                          'export', 'export_piece',
                          'searched_indexes', 'search_fields', 'search_field_values',
                          'list_templates', 'get_template', 'help', 'rule_rows',
-                         'query_columns')
+                         'query_columns', 'query_warnings')
   LOOP
     EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_reader', f);
   END LOOP;

@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.check_indexes(path text, q text) RETU
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF 'logs:read' = ANY (logsvc_internal.current_permissions()) AND NOT logsvc_internal.query_reads_audit(q) THEN
-		PERFORM logsvc_internal.check_query(q);
+		PERFORM logsvc_internal.query_columns(q);
 	END IF;
 EXCEPTION WHEN SQLSTATE 'LS302' THEN
 	PERFORM logsvc_internal.invalid(path, SQLERRM);
@@ -218,10 +218,10 @@ COMMENT ON FUNCTION logsvc.delete_saved_query(text, int) IS
 'Deletes the saved query with that id if nothing uses it; version: the one it must have now';
 
 CREATE OR REPLACE FUNCTION logsvc.get_saved_query(id text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	RETURN logsvc_internal.get_resource('saved_query', id);
+	RETURN logsvc_internal.get_with_warnings('saved_query', id);
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_saved_query(text) IS 'A saved query, by its id (sq_...)';

@@ -63,10 +63,10 @@ COMMENT ON FUNCTION logsvc.delete_service(text, int) IS
 'Deletes the service with that id unless KPIs are about it; version: the one it must have now';
 
 CREATE OR REPLACE FUNCTION logsvc.get_service(id text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	RETURN logsvc_internal.get_resource('service', id);
+	RETURN logsvc_internal.get_with_warnings('service', id);
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_service(text) IS 'A service with its health, by its id (svc_...)';

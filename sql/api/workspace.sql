@@ -338,7 +338,7 @@ BEGIN
 	PERFORM logsvc_internal.note_uses(created);
 	PERFORM logsvc_internal.audit(target, kind || '.created',
 		logsvc_internal.public_id(k.prefix, created.id), logsvc_internal.audited_name(created));
-	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_resource(created), parts.made);
+	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_with_warnings(created), parts.made);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.create_resource(text, jsonb) IS
@@ -372,7 +372,7 @@ BEGIN
 	changed.secrets := parts.secrets;
 	IF changed.name = before.name AND changed.content = before.content
 		AND changed.secrets = before.secrets THEN
-		RETURN logsvc_internal.show_resource(before);
+		RETURN logsvc_internal.show_with_warnings(before);
 	END IF;
 	UPDATE logsvc_internal.resource r
 	SET name = changed.name, content = changed.content, secrets = changed.secrets,
@@ -393,7 +393,7 @@ BEGIN
 			WHERE m.value IS DISTINCT FROM
 				(before.content || jsonb_build_object('name', before.name)) -> m.key)
 			|| CASE WHEN changed.secrets <> before.secrets THEN jsonb '["secrets"]' ELSE '[]' END));
-	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_resource(changed), parts.made);
+	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_with_warnings(changed), parts.made);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.update_resource(text, text, jsonb, int) IS
@@ -465,6 +465,16 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.get_resource(text, text) IS
 'A resource of the session''s organization';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.get_with_warnings(kind text, id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_reading(kind);
+	RETURN logsvc_internal.show_with_warnings(logsvc_internal.find_resource(kind, id));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.get_with_warnings(text, text) IS
+'A resource of the session''s organization, with warnings about its queries';
 
 -- By name; filter: members that the content must have, with their values.
 CREATE OR REPLACE FUNCTION logsvc_internal.list_resources(

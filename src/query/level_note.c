@@ -2,16 +2,18 @@
  *
  * level_note.c
  *	  Notes for those who search for the word `error` and mean the level, and for
- *	  those who have found nothing because no event has such a level.
+ *	  those who find nothing because no event has such a level.
  *
  * The events of level error rarely have that word.  So the answer says how many of
  * them the range has.  The number comes from the headers of parts; only parts
  * that are partly in the range are read.  A query that names the level itself, or has
- * no such word, costs nothing.
+ * no such word, costs nothing.  That no event has a level is said only after a count, too.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/query/query.h"
+
+#include "src/decode/decode.h"
 
 /* The levels, and the words for them. */
 static const struct
@@ -126,19 +128,28 @@ take_count(void *context, const ls_position *position, char **texts)
 }
 
 static char *
-count_events(const ls_search *search, const char *field, const char *level)
+count_events(const ls_search *search, const char *field, ls_str level)
 {
-	char *text = psprintf("%s=%s | stats count", field, level);
+	StringInfoData text;
 	ls_position position = {0};
 	ls_search count = *search;
 	ls_query_error error;
 	char *result = NULL;
 
-	count.q = ls_str_of_cstring(text);
+	initStringInfo(&text);
+	appendStringInfo(&text, "%s=\"", field);
+	for (size_t i = 0; i < level.len; i++)
+	{
+		if (level.data[i] == '"' || level.data[i] == '\\')
+			appendStringInfoChar(&text, '\\');
+		appendStringInfoChar(&text, level.data[i]);
+	}
+	appendStringInfoString(&text, "\" | stats count");
+	count.q = ls_str_make(text.data, (size_t) text.len);
 	count.limit = 1;
 	count.explain = count.histogram = count.fields = false;
 	if (!ls_query_parse_only(count.q, search->arena, &count.query, &error))
-		elog(ERROR, "could not parse \"%s\"", text);
+		return NULL; /* too long, with what is quoted */
 	count.filter = ls_search_compile(&count, count.query->filter);
 	ls_plan_run(&count, ls_search_plan(&count, &position), take_count, &result);
 	return result;
@@ -188,7 +199,7 @@ near_level(const ls_query_value *value)
 	ls_str standard[LS_QUERY_LEVELS];
 	int closest;
 
-	/* Other names are levels, too: notice.  They are not told that they are wrong. */
+	/* Other names are levels, too: notice. */
 	if (value->wildcard || value->kind == LS_QUERY_NUMBER ||
 		ls_query_levels(LS_QUERY_OP_EQ, value->text, standard) > 0)
 		return NULL;
@@ -203,13 +214,78 @@ near_level(const ls_query_value *value)
 	return closest < 0 ? NULL : words[closest].level;
 }
 
+typedef struct levels
+{
+	ls_search *search;
+	bool check; /* nothing was searched: names that are like no level, too, and bounded work */
+	bool looked;
+	bool few;  /* the range has few parts */
+	bool some; /* it has events */
+	int n;     /* that were counted */
+} levels;
+
+/* May the level be counted? */
+static bool
+take_level(levels *l, bool near)
+{
+	if (l->check && !l->looked)
+	{
+		ls_field_names names = ls_search_field_names(l->search, LS_MOST_LOOKED_AT + 1);
+
+		l->looked = true;
+		l->few = names.complete;
+		l->some = names.n > 0 || names.builtins != 0;
+	}
+	return l->n < MOST_WORDS && (l->check ? l->few && (near || l->some) : near);
+}
+
+/* Warns if no event in the range has the level. */
 static void
-note_unknown_levels(ls_query *query, ls_arena *arena, const ls_query_filter *filter)
+warn_level(levels *l, const ls_query_value *value)
+{
+	ls_search *s = l->search;
+	ls_query *query = s->query;
+	int shown = (int) ls_utf8_prefix_chars(value->text.data, value->text.len, 60);
+	uint32 n = query->warnings.n;
+	ls_str standard;
+	const char *level;
+
+	/* A level that has a name is none that was mistyped, whether or not there are events. */
+	if (value->wildcard || ls_level_of_name(value->text, &standard))
+		return;
+	/* level="error|warn" has a warning that says more. */
+	for (uint32 i = 0; i < n; i++)
+	{
+		const ls_query_span *other = &query->warnings.items[i]->span;
+
+		if (value->span.end > 0 && other->start < value->span.end && other->end > value->span.start)
+			return;
+	}
+	level = near_level(value);
+	if (!take_level(l, level != NULL))
+		return;
+	l->n++;
+	if (!is_zero(count_events(s, "level", value->text)))
+		return;
+	if (level == NULL)
+		ls_query_warn(query, s->arena, "UNKNOWN_LEVEL", value->span, "no event has level %.*s",
+					  shown, value->text.data);
+	else
+		ls_query_warn(query, s->arena, "UNKNOWN_LEVEL", value->span,
+					  "no event has level %.*s: did you mean %s?", shown, value->text.data, level);
+	if (query->warnings.n > n && level != NULL && value->span.end > 0)
+		query->warnings.items[n]->suggestion = ls_str_of_cstring(psprintf(
+			"%.*s%s%.*s", (int) value->span.start, query->text.data, level,
+			(int) (query->text.len - value->span.end), query->text.data + value->span.end));
+}
+
+static void
+warn_levels(levels *l, const ls_query_filter *filter)
 {
 	if (filter->kind == LS_QUERY_FILTER_AND || filter->kind == LS_QUERY_FILTER_OR)
 	{
 		for (uint32 i = 0; i < filter->n_children; i++)
-			note_unknown_levels(query, arena, filter->children[i]);
+			warn_levels(l, filter->children[i]);
 		return;
 	}
 	if (filter->negated || filter->field == NULL || filter->field->builtin != LS_QUERY_LEVEL ||
@@ -217,22 +293,21 @@ note_unknown_levels(ls_query *query, ls_arena *arena, const ls_query_filter *fil
 		  (filter->kind == LS_QUERY_FILTER_COMPARE && filter->op == LS_QUERY_OP_EQ)))
 		return;
 	for (uint32 i = 0; i < filter->values.n; i++)
-	{
-		const ls_query_value *value = filter->values.items[i];
-		const char *level = near_level(value);
-		int shown = (int) ls_utf8_prefix_chars(value->text.data, value->text.len, 60);
-		uint32 n = query->warnings.n;
+		warn_level(l, filter->values.items[i]);
+}
 
-		if (level == NULL)
-			continue;
-		ls_query_warn(query, arena, "UNKNOWN_LEVEL", value->span,
-					  "no event that was found has level %.*s: did you mean %s?", shown,
-					  value->text.data, level);
-		if (query->warnings.n > n)
-			query->warnings.items[n]->suggestion = ls_str_of_cstring(psprintf(
-				"%.*s%s%.*s", (int) value->span.start, query->text.data, level,
-				(int) (query->text.len - value->span.end), query->text.data + value->span.end));
-	}
+void
+ls_search_warn_levels(ls_search *search, bool check)
+{
+	levels l = {.search = search, .check = check};
+	ls_query_value value = {.kind = LS_QUERY_STRING, .text = search->level};
+
+	if (search->n_indexes == 0 || search->from >= search->to)
+		return;
+	if (search->level.len > 0)
+		warn_level(&l, &value);
+	if (search->query->filter != NULL)
+		warn_levels(&l, search->query->filter);
 }
 
 void
@@ -241,19 +316,17 @@ ls_search_note_levels(ls_search *search, bool nothing)
 	ls_query *query = search->query;
 	found f = {.nothing = nothing};
 
-	if (query->filter != NULL && nothing)
-		note_unknown_levels(query, search->arena, query->filter);
 	if (query->filter != NULL && search->n_indexes > 0 && search->from < search->to)
 		find_words(&f, query->filter);
 	if (f.n > 0)
 		ls_query_each_reading(query, note_reading, &f);
 	for (int i = 0; i < f.n && !f.named; i++)
 	{
-		char *count = count_events(search, "level", f.levels[i]);
+		char *count = count_events(search, "level", ls_str_of_cstring(f.levels[i]));
 
 		/* Where an event has that status, it may be excluded. */
 		if (count != NULL && f.excludes[i] &&
-			!is_zero(count_events(search, "status", ls_cstring_of_str(f.values[i]->text))))
+			!is_zero(count_events(search, "status", f.values[i]->text)))
 			continue;
 		if (count != NULL && !is_zero(count))
 			warn(search, &f, i, count);

@@ -94,6 +94,7 @@ typedef struct ls_search
 	const ls_given_part *given;
 	ls_str *given_indexes; /* that the rows are in */
 	int n_given_indexes;
+	ls_str level; /* of GET /logs, which has no query; empty: none */
 
 	/* derived from it */
 	ls_arena *arena;
@@ -194,6 +195,9 @@ extern bool ls_field_names_have_path(const ls_field_names *names, const ls_query
  */
 extern void ls_search_resolve(ls_search *search);
 
+/* If the range has more parts than this, fewer warnings are given. */
+#define LS_MOST_LOOKED_AT 200
+
 /* ---- value_note.c ---- */
 
 /* What a search has found, as far as warnings depend on it. */
@@ -226,6 +230,12 @@ extern void ls_search_warn_unknown(ls_search *search);
  * status=error if the search has found nothing.
  */
 extern void ls_search_note_levels(ls_search *search, bool nothing);
+
+/*
+ * Warns about levels that the query asks for and no event in its range has: names that look mistyped; with
+ * `check` all, if the range has few parts.
+ */
+extern void ls_search_warn_levels(ls_search *search, bool check);
 
 /* ---- compile.c ---- */
 

@@ -439,7 +439,8 @@ logsvc_query_logs_json_0_2(PG_FUNCTION_ARGS)
 	identify(&search, value.text);
 	if (value.text.data != NULL)
 		named = (ls_query_values){list, 1};
-	require_equal(&search, text_argument(fcinfo, 3), LS_FIELD_LEVEL, true);
+	search.level = text_argument(fcinfo, 3);
+	require_equal(&search, search.level, LS_FIELD_LEVEL, true);
 	require_equal(&search, text_argument(fcinfo, 4), LS_FIELD_SOURCE, true);
 	require_equal(&search, text_argument(fcinfo, 5), LS_FIELD_SERVICE, false);
 	require_text(&search, text_argument(fcinfo, 6));
@@ -519,6 +520,7 @@ logsvc_check_query(PG_FUNCTION_ARGS)
 	ls_plan_print(&sql, plan);
 	ls_search_warn_unknown(&search);
 	ls_search_note_values(&search, LS_SEARCH_TABLE);
+	ls_search_warn_levels(&search, true);
 	appendStringInfoString(&out, "{\"warnings\":[");
 	ls_search_append_warnings(&out, &search);
 	ls_buf_init(&quoted, search.arena);

@@ -391,9 +391,11 @@ ls_search_append_warnings(StringInfo out, ls_search *search)
 
 		appendStringInfo(out, "%s{\"code\":\"%s\",\"message\":", i > 0 ? "," : "", w->code);
 		append_quoted(out, search->arena, w->message);
-		appendStringInfo(
-			out, ",\"position\":{\"offset\":%u,\"line\":%u,\"column\":%u,\"length\":%u}",
-			w->position.offset, w->position.line, w->position.column, w->position.length);
+		/* GET /logs has no query. */
+		if (search->q.data != NULL)
+			appendStringInfo(
+				out, ",\"position\":{\"offset\":%u,\"line\":%u,\"column\":%u,\"length\":%u}",
+				w->position.offset, w->position.line, w->position.column, w->position.length);
 		if (w->suggestion.len > 0)
 		{
 			appendStringInfoString(out, ",\"suggestion\":");
@@ -560,6 +562,8 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	ls_search_note_values(search, a.n == 0      ? LS_SEARCH_NOTHING
 								  : plan->table ? LS_SEARCH_TABLE
 												: LS_SEARCH_EVENTS);
+	if ((a.n == 0 || plan->table) && !position->set)
+		ls_search_warn_levels(search, false);
 	if (!logs && !position->set)
 		ls_search_note_levels(search, a.n == 0);
 	if (logs)
@@ -580,8 +584,15 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 		append_time(out, search->from);
 		appendStringInfoString(out, ",\"to\":");
 		append_time(out, search->to);
-		appendStringInfo(out, ",\"tookMs\":%ld}",
+		appendStringInfo(out, ",\"tookMs\":%ld",
 						 TimestampDifferenceMilliseconds(started, GetCurrentTimestamp()));
+		if (search->query->warnings.n > 0)
+		{
+			appendStringInfoString(out, ",\"warnings\":[");
+			ls_search_append_warnings(out, search);
+			appendStringInfoChar(out, ']');
+		}
+		appendStringInfoChar(out, '}');
 	}
 	else
 		append_meta(&a, &session, started);

@@ -14,9 +14,6 @@
  */
 #include "src/query/query.h"
 
-/* If the range has more parts than this, there are no warnings. */
-#define MOST_PARTS 200
-
 /* This many parts have most of the names. */
 #define FIRST_PARTS 4
 #define MOST_NAMES 64
@@ -163,7 +160,7 @@ ls_search_warn_unknown(ls_search *s)
 	names = ls_search_field_names(s, FIRST_PARTS);
 	if (names.n > 0 && all_known(c, &names))
 		return;
-	names = ls_search_field_names(s, MOST_PARTS + 1);
+	names = ls_search_field_names(s, LS_MOST_LOOKED_AT + 1);
 	/* Without events, no name is wrong. */
 	for (int i = 0; i < c->n && names.complete && names.n > 0; i++)
 	{

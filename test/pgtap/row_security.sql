@@ -228,7 +228,7 @@ SELECT is_empty($$
 	WHERE p.prosecdef AND p.proowner = 'logsvc_reader'::regrole
 		AND p.proname NOT IN ('search_json', 'search_sample', 'query_logs_json', 'search', 'search_rows', 'search_rows_json', 'query_logs', 'events',
 			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail', 'export', 'export_piece',
-			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template', 'help', 'query_columns', 'rule_rows')$$, 'those that run as a tenant');
+			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template', 'help', 'query_columns', 'query_warnings', 'rule_rows')$$, 'those that run as a tenant');
 
 -- Each of them, asked by an owner of one organization for what the other one has,
 -- in every way to name it: nothing is shown, nothing is changed.

@@ -80,7 +80,7 @@ CREATE TEMP TABLE saved AS SELECT pg_temp.by('member',
 	$$SELECT logsvc.create_saved_query('{"name": "errors", "q": "level=error", "folder": "web"}')$$)::jsonb AS j;
 SELECT matches(j ->> 'id', '^sq_[0-9A-Z]{26}$', 'an id') FROM saved;
 SELECT is(j - '{id,createdAt,updatedAt,createdBy}'::text[], '{"name": "errors", "q": "level=error",
-	"folder": "web", "description": null, "visibility": "org", "defaultRange": null, "version": 1}',
+	"folder": "web", "description": null, "visibility": "org", "defaultRange": null, "warnings": [], "version": 1}',
 	'what was saved') FROM saved;
 SELECT is(pg_temp.by('viewer', format('SELECT logsvc.get_saved_query(%L)', j ->> 'id'))::jsonb, j, 'a viewer reads it')
 FROM saved;
@@ -95,7 +95,7 @@ SELECT is(pg_temp.by('viewer', $$SELECT logsvc.create_saved_query('{"name": "x",
 
 SELECT is(pg_temp.by('owner', format($$SELECT logsvc.update_saved_query(%L, '{"q": "level=warn"}', 1)
 	- '{id,createdAt,updatedAt,createdBy}'::text[]$$, j ->> 'id'))::jsonb, '{"name": "errors",
-	"q": "level=warn", "folder": "web", "description": null, "visibility": "org", "defaultRange": null,
+	"q": "level=warn", "folder": "web", "description": null, "visibility": "org", "defaultRange": null, "warnings": [],
 	"version": 2}', 'one member is changed') FROM saved;
 SELECT is(pg_temp.by('owner', format($$SELECT logsvc.update_saved_query(%L, '{"q": "level=info"}', 1)$$,
 	j ->> 'id')), 'LS407', 'not from an old version') FROM saved;

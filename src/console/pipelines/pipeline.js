@@ -38,8 +38,8 @@ const pick = (pipeline) => ({ name: pipeline.name, enabled: pipeline.enabled, co
 
 function Warnings({ list })
 {
-	return list.map((one) => html`<div key=${one.pipelineId + one.message} class="notice notice-warn"><${Icon} name="shield" /><div class="grow"><strong>Masks do not run</strong>
-		<p class="break">${one.message.charAt(0).toUpperCase() + one.message.slice(1)}. <a href=${orgPath(`/pipelines/${one.pipelineId}`)}>Open it</a></p></div></div>`);
+	return list.map((one) => html`<div key=${one.pipelineId + one.message} class="notice notice-warn"><${Icon} name="shield" /><div class="grow"><strong>${one.pipelineId ? 'Masks do not run' : 'The filter may match nothing'}</strong>
+		<p class="break">${one.message.charAt(0).toUpperCase() + one.message.slice(1)}. ${one.pipelineId && html`<a href=${orgPath(`/pipelines/${one.pipelineId}`)}>Open it</a>`}</p></div></div>`);
 }
 
 function Processor({ processor, at, controls, onInput, onRemove, onCopy, errorAt, steps, chosen, counts, fixed, matched, isNew })

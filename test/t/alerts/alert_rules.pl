@@ -55,6 +55,21 @@ my $saved = ask(POST => '/api/v1/saved-queries', 201, 'a saved query', json => {
 my $by = ask(POST => $path, 201, 'a rule names it', json => { %{ rule() }, query => undef, savedQueryId => $saved });
 ask(DELETE => "/api/v1/saved-queries/$saved", '409 IN_USE', 'and it stays');
 
+# ---- what can never match ----
+
+$t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'one', service => 'checkout', level => 'info', attributes => { ms => 1 } });
+sub codes { return join ' ', map { "$_->{path} $_->{code}" } @{ $_[0]{warnings} } }
+my $never = ask(POST => $path, 201, 'a rule that never matches', json => rule(query => 'servce=checkout level=eror'));
+is(codes($never), 'query UNKNOWN_FIELD query UNKNOWN_LEVEL', 'is warned about');
+is_deeply(ask(GET => "$path/$never->{id}", 200, 'it is read'), $never, 'with the same warnings');
+is(codes(ask(PATCH => "$path/$never->{id}", 200, 'sent back and mended', json => { %$never, query => 'service=checkout level=error' })), '', 'none are left');
+is(codes(ask(POST => $path, 201, 'one row', json => rule(query => 'service=checkout | stats count'))), 'query ALWAYS_ONE_ROW', 'is said');
+my $typo = ask(POST => '/api/v1/saved-queries', 201, 'a saved query', json => { name => 't', q => 'level="custom typo"' })->{id};
+is(codes(ask(POST => $path, 201, 'a rule with it', json => { %{ rule() }, query => undef, savedQueryId => $typo })), 'savedQueryId UNKNOWN_LEVEL', 'that of a saved query');
+ok(!(grep { $_->{warnings} } @{ ask(GET => $path, 200, 'a list') }), 'lists look at nothing');
+is_deeply($t->http(GET => '/api/v1/logs?level=eror', token => $org->{token})->{json}{meta}{warnings},
+	[ { code => 'UNKNOWN_LEVEL', message => 'no event has level eror: did you mean error?' } ], 'events by level say so, too');
+
 # ---- what is refused ----
 
 foreach my $case (

@@ -37,6 +37,25 @@ my %again = (json => { name => 'once', q => '*' }, headers => { 'Idempotency-Key
 my $first = ask(POST => '', 201, 'with an Idempotency-Key', %again)->{json}{data}{id};
 is(ask(POST => '', 201, 'and again', %again)->{json}{data}{id}, $first, 'one query');
 
+# ---- warnings ----
+
+$t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'one', attributes => { status => 500 } });
+$r = ask(POST => '', 201, 'a slip', json => { name => 'slip', q => 'sttus=500' });
+is($r->{json}{data}{warnings}[0]{message}, 'no event has the field sttus: did you mean status?', 'is said');
+my $slip = "/$r->{json}{data}{id}";
+is_deeply(ask(GET => $slip, 200, 'it is read')->{json}{data}{warnings}, $r->{json}{data}{warnings}, 'with its warning');
+is_deeply(ask(PATCH => $slip, 200, 'it is mended', json => { q => 'status=500' })->{json}{data}{warnings}, [], 'and there is none');
+ask(DELETE => $slip, 204, 'it is deleted');
+{
+	# A look that takes too long is none.
+	$t->stop_at('query_warnings');
+	my $slow = $t->http(POST => $path, token => $org->{token}, json => { name => 'slow', q => 'sttus=500' });
+	$t->let_go('query_warnings');
+	is($slow->{status}, 201, 'a look that takes too long fails nothing');
+	is_deeply($slow->{json}{data}{warnings}, [], 'and says nothing');
+	ask(DELETE => "/$slow->{json}{data}{id}", 204, 'it is deleted');
+}
+
 # ---- versions ----
 
 my $one = "/$made->{id}";

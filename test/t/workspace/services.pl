@@ -27,6 +27,13 @@ $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => { ev
 	map { { event => "request $_", service => 'web', level => $_ < 2 ? 'error' : $_ == 2 ? 'fatal' : 'info',
 		timestamp => ($now - $_) * 1000, attributes => { ms => $_ * 10 } } } 0 .. 9 ] });
 
+# ---- what can never match ----
+
+my $never = make(services => $org, name => 'never', match => 'servce=web OR level=eror');
+is(join(' ', map { $_->{code} } @{ $never->{warnings} }), 'UNKNOWN_FIELD UNKNOWN_LEVEL', 'is said');
+is_deeply(get("services/$never->{id}")->{warnings}, $never->{warnings}, 'and when it is read');
+$t->http(DELETE => "/api/v1/services/$never->{id}", token => $org->{token});
+
 # ---- what is computed ----
 
 my $web = make(services => $org, name => 'web', match => 'service=web OR service=nothing');

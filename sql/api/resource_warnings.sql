@@ -1,0 +1,127 @@
+-- Warnings about the queries of resources: saved queries, services, KPIs, alert rules, dashboards and pipelines.
+--
+-- A query that can never match is no error, and nothing here makes a request fail.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.query_warnings(
+	q text, added text, condition text, earliest timestamptz, ms int)
+RETURNS json
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_query_warnings';
+COMMENT ON FUNCTION logsvc_internal.query_warnings(text, text, text, timestamptz, int) IS
+'The warnings of a query and of the stages that are added to it, for the events since then; condition: the kind of a '
+'rule, or empty; none when the query cannot be run, or this takes more than so many milliseconds';
+
+-- Never less than what a search without a range looks at: what is rare is not unknown.
+CREATE OR REPLACE FUNCTION logsvc_internal.looks_back(earliest text) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN least(now() - interval '1 day', logsvc_internal.resolve_time(earliest, now(), (
+	SELECT o.timezone FROM logsvc_internal.organization o WHERE o.id = logsvc_internal.current_organization())));
+COMMENT ON FUNCTION logsvc_internal.looks_back(text) IS
+'Since when events are looked at for warnings about a query with that range; NULL: it has none';
+
+-- Queries with variables are left out: their values are not known.
+CREATE OR REPLACE FUNCTION logsvc_internal.resource_queries(kind text, content jsonb)
+RETURNS TABLE (path text, q text, added text, condition text, earliest timestamptz)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10 SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	added := '';
+	condition := '';
+	CASE kind
+	WHEN 'saved_query' THEN
+		RETURN QUERY SELECT 'q', content ->> 'q', added, condition,
+			logsvc_internal.looks_back(content #>> '{defaultRange,earliest}');
+	WHEN 'service' THEN
+		RETURN QUERY SELECT 'match', content ->> 'match', added, condition, logsvc_internal.looks_back(NULL);
+	WHEN 'kpi' THEN
+		RETURN QUERY SELECT 'q', content ->> 'q', added, condition, logsvc_internal.looks_back('-' || (content ->> 'window'));
+	WHEN 'alert_rule' THEN
+		RETURN QUERY SELECT CASE WHEN content ->> 'query' IS NULL THEN 'savedQueryId' ELSE 'query' END, r.q,
+			substr(logsvc_internal.rule_query(content), length(r.q) + 1), content #>> '{condition,kind}',
+			logsvc_internal.looks_back('-' || (content #>> '{schedule,lookback}'))
+		FROM logsvc_internal.query_of(content) AS r (q);
+	WHEN 'dashboard' THEN
+		RETURN QUERY SELECT format('panels[%s].%s', p.number - 1,
+				CASE WHEN p.panel ->> 'query' IS NULL THEN 'savedQueryId' ELSE 'query' END), r.q, added, condition,
+			logsvc_internal.looks_back(coalesce(p.panel #>> '{timeRange,earliest}', content #>> '{timeRange,earliest}'))
+		FROM jsonb_array_elements(content -> 'panels') WITH ORDINALITY AS p (panel, number),
+			LATERAL logsvc_internal.query_of(p.panel) AS r (q)
+		WHERE content -> 'variables' = '[]' OR strpos(r.q, '$') = 0;
+	WHEN 'pipeline' THEN
+		RETURN QUERY SELECT f.path, f.q, added, condition, logsvc_internal.looks_back(NULL)
+		FROM (SELECT 'match' AS path, content ->> 'match' AS q, 0 AS number
+			UNION ALL SELECT format('processors[%s].%s', p.number - 1, m.member), p.step ->> m.member, p.number
+			FROM jsonb_array_elements(content -> 'processors') WITH ORDINALITY AS p (step, number),
+				unnest('{if,filter}'::text[]) AS m (member)) AS f
+		ORDER BY f.number;
+	END CASE;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.resource_queries(text, jsonb) IS
+'The queries of a resource, and where they are: those that warnings are given about';
+
+-- What is unknown of stored events, events may have had before the pipeline.
+CREATE OR REPLACE FUNCTION logsvc_internal.takes_away(content jsonb, path text, q text, warning jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT warning ->> 'code' IN ('UNKNOWN_FIELD', 'UNKNOWN_LEVEL')
+		AND ((content -> 'processors' @> '[{"type": "drop_if"}]' AND warning ->> 'message' NOT LIKE '%: did you mean %')
+			-- The filter of a processor names it once itself.
+			OR array_length(string_to_array(content ->> 'processors', n.name), 1)
+				> CASE path WHEN 'match' THEN 1 ELSE 2 END)
+	FROM (SELECT CASE warning ->> 'code' WHEN 'UNKNOWN_LEVEL' THEN 'level'
+		ELSE substr(q, (warning #>> '{position,offset}')::int + 1, (warning #>> '{position,length}')::int) END) AS n (name)
+$$;
+COMMENT ON FUNCTION logsvc_internal.takes_away(jsonb, text, text, jsonb) IS
+'May a field or level be unknown only because this pipeline changes or drops the events that have it?';
+
+-- Who may not read events is told nothing of them; and reading the audit log is audited.
+CREATE OR REPLACE FUNCTION logsvc_internal.resource_warnings(r logsvc_internal.resource) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	began timestamptz := clock_timestamp();
+	one record;
+	w jsonb;
+	warnings jsonb := '[]';
+	ms int;
+BEGIN
+	IF 'logs:read' = ANY (logsvc_internal.current_permissions()) IS NOT TRUE THEN
+		RETURN warnings;
+	END IF;
+	FOR one IN SELECT * FROM logsvc_internal.resource_queries(r.kind, r.content) LOOP
+		ms := 1000 - (extract(epoch FROM clock_timestamp() - began) * 1000)::int;
+		EXIT WHEN ms < 1 OR jsonb_array_length(warnings) >= 100;
+		CONTINUE WHEN one.q IS NULL OR one.q = '*' OR logsvc_internal.query_reads_audit(one.q);
+		FOR w IN SELECT e FROM jsonb_array_elements(logsvc_internal.query_warnings(
+			one.q, one.added, one.condition, one.earliest, ms)::jsonb) AS e
+		LOOP
+			CONTINUE WHEN r.kind = 'pipeline' AND logsvc_internal.takes_away(r.content, one.path, one.q, w);
+			-- Places in what was added are none of the query.
+			IF (w #>> '{position,offset}')::int >= length(one.q) THEN
+				w := w - '{position,suggestion}'::text[];
+			ELSIF one.added <> '' AND right(w ->> 'suggestion', length(one.added)) = one.added THEN
+				w := w || jsonb_build_object('suggestion',
+					left(w ->> 'suggestion', length(w ->> 'suggestion') - length(one.added)));
+			END IF;
+			warnings := warnings || jsonb_build_array(w || jsonb_build_object('path', one.path));
+		END LOOP;
+	END LOOP;
+	RETURN warnings;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.resource_warnings(logsvc_internal.resource) IS
+'Warnings about the queries of a resource, as searches have them, each with the path of its query; looked for in at '
+'most a second';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.show_with_warnings(r logsvc_internal.resource) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	shown jsonb := logsvc_internal.show_resource(r);
+BEGIN
+	IF r.kind = 'scheduled_export' THEN
+		RETURN shown;
+	END IF;
+	RETURN shown || jsonb_build_object('warnings',
+		coalesce(shown -> 'warnings', '[]') || logsvc_internal.resource_warnings(r));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.show_with_warnings(logsvc_internal.resource) IS
+'A resource as the API shows it when it is made, changed or read alone: with warnings about its queries';
