@@ -13,6 +13,8 @@
  */
 #include "src/query/query.h"
 
+#include <ctype.h>
+
 #include "src/decode/decode.h"
 
 /* The levels, and the words for them. */
@@ -161,12 +163,42 @@ is_zero(const char *count)
 	return count != NULL && strcmp(count, "0") == 0;
 }
 
+static bool
+has_suggestion(const ls_query *query, uint32 n)
+{
+	for (uint32 i = 0; i < n; i++)
+		if (query->warnings.items[i]->suggestion.len > 0)
+			return true;
+	return false;
+}
+
+/* `level: error`: the name before it goes, too. */
+static ls_query_span
+with_spaced_name(const ls_query *query, ls_query_span span)
+{
+	const char *text = query->text.data;
+	uint32 end = span.start;
+
+	while (end > 0 && isspace((unsigned char) text[end - 1]))
+		end--;
+	for (uint32 i = 0; i < query->n_spaced_names; i++)
+	{
+		ls_str name = query->spaced_names[i];
+
+		if (end > name.len && text[end - 1] == ':' &&
+			memcmp(text + end - 1 - name.len, name.data, name.len) == 0)
+			return (ls_query_span){end - 1 - (uint32) name.len, span.end};
+	}
+	return span;
+}
+
 static void
 warn(ls_search *search, const found *f, int i, const char *count)
 {
 	ls_query *query = search->query;
 	const ls_query_filter *filter = f->filters[i];
 	ls_query_span span = filter == NULL ? f->values[i]->span : filter->span;
+	ls_query_span replaced = filter == NULL ? with_spaced_name(query, span) : span;
 	uint32 n = query->warnings.n;
 	const char *events = strcmp(count, "1") == 0 ? "event" : "events";
 
@@ -181,14 +213,15 @@ warn(ls_search *search, const found *f, int i, const char *count)
 					  (int) f->values[i]->text.len, f->values[i]->text.data, f->levels[i], count,
 					  events);
 	/* Of several values each has its warning, and none is the whole. */
-	if (query->warnings.n > n && (filter == NULL || filter->values.n == 1))
+	if (query->warnings.n > n && (filter == NULL || filter->values.n == 1) &&
+		(replaced.start == span.start || !has_suggestion(query, n)))
 		query->warnings.items[n]->suggestion = ls_str_of_cstring(psprintf(
-			"%.*slevel%s%s%.*s", (int) span.start, query->text.data,
+			"%.*slevel%s%s%.*s", (int) replaced.start, query->text.data,
 			filter != NULL && filter->kind == LS_QUERY_FILTER_COMPARE &&
 					filter->op == LS_QUERY_OP_NE
 				? "!="
 				: "=",
-			f->levels[i], (int) (query->text.len - span.end), query->text.data + span.end));
+			f->levels[i], (int) (query->text.len - replaced.end), query->text.data + replaced.end));
 }
 
 /* The level that a value was probably meant to be: er, eror, critcal; or NULL. */

@@ -218,6 +218,18 @@ extern void ls_search_note_values(ls_search *search, ls_search_found found);
 extern void ls_search_suggest(ls_search *search, const char *code, ls_query_span at,
 							  ls_query_span span, const char *replacement, const char *message);
 
+/* ---- field_hint.c ---- */
+
+/* The field that others call so (loglevel, service.keyword); empty: none. */
+extern ls_str ls_search_other_name(ls_str name, const ls_field_names *names);
+
+/* earliest=-1h for since=1h; NULL: it is no time range. */
+extern char *ls_search_meant_range(const ls_query_filter *filter);
+
+/* The part of the filter that reads this field; NULL: none. */
+extern const ls_query_filter *ls_search_filter_of(const ls_query_filter *filter,
+												  const ls_query_field *field);
+
 /* ---- unknown.c; in SPI ---- */
 
 /* Warns about attributes that the query reads but no event in its range has. */

@@ -76,6 +76,35 @@ is_field(resolver *r, const ls_query_field *field)
 	return field->builtin != LS_QUERY_NOT_BUILTIN || is_attribute(r, field);
 }
 
+/* name:value is a text, because no event has the field. */
+static void
+warn_text(resolver *r, const ls_query_filter *filter)
+{
+	ls_search *s = r->search;
+	const ls_query_field *field = filter->children[0]->field;
+	char *name = ls_cstring_of_str(field->name);
+	char *range = ls_search_meant_range(filter->children[0]);
+	ls_str other = ls_search_other_name(field->name, &r->names);
+	char *meant = range != NULL   ? range
+				  : other.len > 0 ? psprintf("%s:", ls_cstring_of_str(other))
+								  : NULL;
+	ls_query_span span = filter->span;
+
+	if (meant == NULL)
+	{
+		ls_query_warn(s->query, s->arena, "COLON_IN_TEXT", span,
+					  "no event of the time range has the field %s: this is searched as text",
+					  name);
+		return;
+	}
+	if (range == NULL)
+		span.end = field->span.end + 1;
+	ls_search_suggest(s, "COLON_IN_TEXT", filter->span, span, meant,
+					  psprintf("no event of the time range has the field %s: this is searched as "
+							   "text; did you mean %s?",
+							   name, meant));
+}
+
 static void
 decide(resolver *r, ls_query_filter *filter)
 {
@@ -109,9 +138,7 @@ decide(resolver *r, ls_query_filter *filter)
 	}
 	/* A comparison that is left gets UNKNOWN_FIELD. */
 	if (filter->children[n - 1]->field == NULL)
-		ls_query_warn(s->query, s->arena, "COLON_IN_TEXT", filter->span,
-					  "no event of the time range has the field %s: this is searched as text",
-					  ls_cstring_of_str(field->name));
+		warn_text(r, filter);
 	*filter = *filter->children[n - 1];
 }
 

@@ -98,8 +98,22 @@ warn_unknown(ls_search *s, const reading *r, const ls_field_names *names)
 {
 	ls_str name = r->field->name;
 	int shown = (int) ls_utf8_prefix_chars(name.data, name.len, 60);
-	ls_str closest = closest_name(name, names);
+	const ls_query_filter *filter = ls_search_filter_of(s->query->filter, r->field);
+	char *range = filter == NULL ? NULL : ls_search_meant_range(filter);
+	ls_str other = r->field->attributes ? LS_STR("") : ls_search_other_name(name, names);
+	ls_str closest;
 
+	if (range != NULL || other.len > 0)
+	{
+		char *meant = range != NULL ? range : ls_cstring_of_str(other);
+
+		ls_search_suggest(
+			s, "UNKNOWN_FIELD", r->field->span, range != NULL ? filter->span : r->field->span,
+			meant,
+			psprintf("no event has the field %.*s: did you mean %s?", shown, name.data, meant));
+		return;
+	}
+	closest = closest_name(name, names);
 	if (closest.len > 0)
 		ls_query_warn(s->query, s->arena, "UNKNOWN_FIELD", r->field->span,
 					  "no event has the field %.*s: did you mean %.*s?", shown, name.data,
@@ -116,6 +130,10 @@ warn_unknown(ls_search *s, const reading *r, const ls_field_names *names)
 static bool
 is_known(const ls_query_field *field, const ls_field_names *names)
 {
+	/* path.keyword is no part of the text path. */
+	if (field->builtin == LS_QUERY_NOT_BUILTIN && !field->attributes && field->n_parts > 1 &&
+		ls_search_other_name(field->name, names).len > 0)
+		return false;
 	return field->builtin != LS_QUERY_NOT_BUILTIN ? (names->builtins >> field->builtin & 1) != 0
 												  : ls_field_names_have_path(names, field);
 }
