@@ -126,9 +126,17 @@ begin_term(ls_logql *q)
 }
 
 static void
+begin_stages(ls_logql *q)
+{
+	if (!q->in_stages && q->late.len > 0)
+		ls_buf_append(q->out, q->late.data + (q->out->len == 0), q->late.len - (q->out->len == 0));
+	q->in_stages = true;
+}
+
+static void
 begin_stage(ls_logql *q, const char *name)
 {
-	q->in_stages = true;
+	begin_stages(q);
 	ls_buf_printf(q->out, "%s| %s", q->out->len > 0 ? " " : "", name);
 }
 
@@ -342,6 +350,27 @@ read_operator(ls_query_source *s)
 	return LS_STR("");
 }
 
+/* In the head index=name says where to look; only a stage can test the index as labels are tested. */
+static bool
+is_index(const ls_logql *q, ls_str name)
+{
+	return q->s->exact && !q->in_stages && ls_str_eq(ls_logql_label(q->s, name), LS_STR("index"));
+}
+
+static bool
+write_late(ls_logql *q, ls_str name, ls_str op, ls_str value)
+{
+	bool good;
+
+	if (q->late.arena == NULL)
+		ls_buf_init(&q->late, q->s->arena);
+	q->in_stages = true;
+	ls_buf_lit(&q->late, " | where ");
+	good = write_match(q, &q->late, name, op, value);
+	q->in_stages = false;
+	return good && (!q->late.failed || ls_query_source_fail(q->s, NULL));
+}
+
 bool
 ls_logql_selector(ls_logql *q)
 {
@@ -359,7 +388,14 @@ ls_logql_selector(ls_logql *q)
 			ls_str_eq(op, LS_STR("==")) || !ls_logql_string(s, &value))
 			return ls_query_source_fail(s, NULL);
 		/* True for every event. */
-		if (!ls_str_eq(op, LS_STR("=~")) || !ls_str_eq(value, LS_STR(".*")))
+		if (ls_str_eq(op, LS_STR("=~")) && ls_str_eq(value, LS_STR(".*")))
+			;
+		else if (is_index(q, name))
+		{
+			if (!write_late(q, name, op, value))
+				return false;
+		}
+		else
 		{
 			begin_term(q);
 			if (!write_match(q, q->out, name, op, value))
@@ -482,6 +518,8 @@ read_label_test(ls_logql *q, ls_buf *out)
 	op = read_operator(s);
 	if (name.len == 0 || op.len == 0)
 		return ls_query_source_fail(s, NULL);
+	if (is_index(q, name))
+		q->by_index = true;
 	ls_query_source_spaces(s);
 	if (ls_query_source_char(s, 0) == '"' || ls_query_source_char(s, 0) == '`')
 	{
@@ -544,12 +582,22 @@ read_or(ls_logql *q, ls_buf *out, bool *has_or)
 static bool
 read_label_filter(ls_logql *q)
 {
+	size_t start = q->s->pos;
 	bool has_or;
 	ls_buf terms;
 
+	q->by_index = false;
 	ls_buf_init(&terms, q->s->arena);
 	if (!read_or(q, &terms, &has_or))
 		return false;
+	if (q->by_index)
+	{
+		begin_stages(q);
+		q->s->pos = start;
+		ls_buf_init(&terms, q->s->arena);
+		if (!read_or(q, &terms, &has_or))
+			return false;
+	}
 	begin_term(q);
 	if (has_or && !q->in_stages)
 		ls_buf_char(q->out, '(');
@@ -589,7 +637,7 @@ read_parser(ls_logql *q, const char *stage)
 			for (size_t i = 0; i < path.len; i++)
 				if (strchr("[]\"' ", path.data[i]) != NULL)
 					return ls_query_source_fail(s, "this path of a field");
-			q->in_stages = true;
+			begin_stages(q);
 			if (!ls_str_eq(name, path))
 			{
 				ls_buf_lit(q->out, " | eval ");
@@ -809,7 +857,11 @@ ls_logql_pipeline(ls_logql *q)
 		else if (q->metric && ls_query_source_take(s, "["))
 			good = ls_logql_range(q);
 		else
-			return true;
+		{
+			if (q->late.len > 0)
+				begin_stages(q);
+			return !q->out->failed || ls_query_source_fail(s, NULL);
+		}
 		if (!good)
 			return false;
 	}

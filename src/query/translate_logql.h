@@ -31,6 +31,8 @@ typedef struct ls_logql
 	ls_buf *out;
 	int terms;        /* written into the head */
 	bool in_stages;   /* the head is complete */
+	bool by_index;    /* a label filter tests the index */
+	ls_buf late;      /* conditions on the index, which are no terms of the head */
 	bool formatted;   /* the line is not the event any more */
 	bool metric;      /* inside of rate(...) and the like */
 	ls_str unwrapped; /* the label that a metric reads */

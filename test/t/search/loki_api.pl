@@ -88,6 +88,17 @@ is_deeply(loki('series', @range, 'match[]' => '{host="h1", level="error"}', 'mat
 # ---- logs ----
 
 is(scalar @{ lines('{service_name=~".+"}') }, 362, 'all lines');
+# The head of a query takes index=name as where to look; here it is a label like others.
+is(scalar @{ lines($_) }, 362, $_)
+	foreach '{index="main"}', '{index=~"ma.+", service_name=~".+"}', '{service_name=~".+"} | index="main"',
+	'{index!="other"}', '{service_name=~".+", index=~"main|other"} |~ ".*" | index != "other"';
+is(scalar @{ lines($_) }, 0, $_)
+	foreach '{index!="main"}', '{index=""}', '{index!~"m.*"}', '{service_name=~".+"} | index="other"';
+is_deeply(lines('{service_name=~".+", index="main"} | index="other" or app="agent"'), lines('{app="agent"}'),
+	'the index in a condition with or');
+is_deeply(lines('{index="main"} | json | app="agent"'), lines('{app="agent"} | json'), '... before a stage');
+is_deeply(loki('series', @range, 'match[]' => '{index="main", app="agent"}')->{json}{data},
+	[ { app => 'agent', index => 'main', level => 'warn', service_name => 'agent' } ], '... of series');
 is(scalar @{ lines('{service_name="pay", level!="error"}') }, 120, 'labels');
 is(scalar @{ lines('{service_name=~"pa.|x"} | detected_level="error"') }, 60, 'a label filter');
 is(scalar @{ lines('{k8s_pod_name="pod-1", host!~"h[1-9]"}') }, 180, 'a label with another name');
