@@ -54,6 +54,7 @@ port = $PG_PORT
 unix_socket_directories = ''
 shared_preload_libraries = 'logsvc'
 max_worker_processes = 32
+max_locks_per_transaction = 256
 logsvc.database = 'logsvc'
 logsvc.listen_addresses = '127.0.0.1'
 logsvc.port = $HTTP_PORT

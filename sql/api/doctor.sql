@@ -58,6 +58,9 @@ BEGIN
 				3 * count(DISTINCT i.inhrelid) + count(x.indexrelid))
 			FROM pg_inherits i LEFT JOIN pg_index x ON x.indrelid = i.inhrelid
 			WHERE i.inhparent = 'logsvc_internal.part'::regclass)
+		-- Sessions of tenants keep the locks of a search until their transactions end.
+		|| jsonb_build_object('readers', greatest(coalesce(current_setting('logsvc.executors', true)::int, 1),
+			current_setting('max_connections')::int / 4))
 		|| jsonb_build_object('lock_room', current_setting('max_locks_per_transaction')::int
 			* (current_setting('max_connections')::int + current_setting('max_worker_processes')::int
 				+ current_setting('autovacuum_max_workers')::int + 1 + current_setting('max_wal_senders')::int
@@ -171,11 +174,12 @@ BEGIN
 			format('%s of %s sessions', f ->> 'sessions', current_setting('max_connections')),
 			format('postgresql.conf: max_connections = %s, then restart the server; or bound them: ALTER ROLE ... CONNECTION LIMIT',
 				current_setting('max_connections')::int * 2)),
-		('locks', false, (f ->> 'relations')::bigint * coalesce(current_setting('logsvc.executors', true)::int, 1) > (f ->> 'lock_room')::bigint,
-			format('room for %s locks; a search over all %s partitions takes up to %s', f ->> 'lock_room', f ->> 'leaves', f ->> 'relations'),
+		('locks', false, (f ->> 'relations')::bigint * (f ->> 'readers')::int > (f ->> 'lock_room')::bigint,
+			format('room for %s locks; a search over all %s partitions takes up to %s, and %s sessions may search at a time',
+				f ->> 'lock_room', f ->> 'leaves', f ->> 'relations', f ->> 'readers'),
 			format('postgresql.conf: max_locks_per_transaction = %s; then restart the server',
 				current_setting('max_locks_per_transaction')::bigint
-				* ((f ->> 'relations')::bigint * coalesce(current_setting('logsvc.executors', true)::int, 1) / (f ->> 'lock_room')::bigint + 1))),
+				* ((f ->> 'relations')::bigint * (f ->> 'readers')::int / (f ->> 'lock_room')::bigint + 1))),
 		('shared memory', (f ->> 'shared_memory')::bigint < 64 * 1024^2, (f ->> 'shared_memory')::bigint < 256 * 1024^2,
 			CASE WHEN f ->> 'shared_memory' IS NOT NULL THEN format('/dev/shm has %s', pg_size_pretty((f ->> 'shared_memory')::bigint))
 				ELSE 'dynamic_shared_memory_type = ' || current_setting('dynamic_shared_memory_type') END,
