@@ -243,6 +243,11 @@ my %sets = (
 		. 'FROM logsvc_internal.metric_samples()'), 't|t', 'metric_samples') },
 	server_facts => sub { is($t->sql('SELECT count(*) > 0, count(DISTINCT name) = count(*) '
 		. 'FROM logsvc_internal.server_facts()'), 't|t', 'server_facts') },
+	# Materialized, so that the rows of parts go to a file.
+	export_organization => sub { is($t->sql(q{SELECT count(*) = max(number), sum(length(body)) > 65536, }
+		. q{(SELECT count(*) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = p.organization_id }
+		. q{WHERE o.slug = 'acme') = count(*) FILTER (WHERE kind = 'part') }
+		. q{FROM (SELECT * FROM logsvc.export_organization('acme') OFFSET 0) s}), 't|t|t', 'export_organization') },
 	part_options => sub { is($t->sql('SELECT count(*) > 0 FROM logsvc_internal.part_options()'),
 		't', 'part_options') });
 
