@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "miscadmin.h"
+#include "storage/ipc.h"
 #include "storage/pmsignal.h"
 #include "storage/spin.h"
 #include "utils/builtins.h"
@@ -82,12 +83,19 @@ count(const char *name, int change)
 	return point != NULL;
 }
 
+static void
+leave(int code, Datum name)
+{
+	count(DatumGetCString(name), -1);
+}
+
 void
 ls_stop_point(const char *name)
 {
 	if (shared == NULL || !shared->any || !count(name, 1))
 		return;
-	PG_TRY();
+	/* A process that is terminated here must not count as held either. */
+	PG_ENSURE_ERROR_CLEANUP(leave, CStringGetDatum(name));
 	{
 		bool set = true;
 
@@ -102,11 +110,8 @@ ls_stop_point(const char *name)
 			SpinLockRelease(&shared->mutex);
 		}
 	}
-	PG_FINALLY();
-	{
-		count(name, -1);
-	}
-	PG_END_TRY();
+	PG_END_ENSURE_ERROR_CLEANUP(leave, CStringGetDatum(name));
+	count(name, -1);
 }
 
 PG_FUNCTION_INFO_V1(logsvc_stop_point_set);

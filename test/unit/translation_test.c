@@ -288,7 +288,7 @@ test_lucene(void)
 	becomes("name:(a b:c)", "");
 	becomes("name:(a http://x/y)", "(name=a OR name=\"http://x/y\")");
 	becomes("name:NOT x:[1 TO 2]", "");
-	becomes("*:x && y", "");
+	becomes("*:x && y", "x AND y");
 	becomes("host:a\\*b*", "");
 	becomes("host:a\\*b", "host=\"a*b\"");
 	becomes("name:\"a\\nb\" && x", "");

@@ -218,8 +218,8 @@ test_answers(void)
 	is_answer(
 		&ls_wire_event_lines, &some, false, 202,
 		"{\"data\":{\"accepted\":2,\"rejected\":1,\"ids\":[\"000000000000000000000000000001\","
-		"\"000000000000000000000000000002\"],\"errors\":[{\"index\":1,\"code\":"
-		"\"VALIDATION_ERROR\",\"message\":\"m\",\"status\":400}]}}",
+		"\"000000000000000000000000000002\"],\"errors\":[{\"path\":\"events[1]\",\"index\":1,"
+		"\"code\":\"VALIDATION_ERROR\",\"message\":\"m\",\"status\":400}]}}",
 		"several lines");
 	is_answer(
 		&ls_wire_batch, &one, true, 202,

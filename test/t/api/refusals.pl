@@ -59,8 +59,10 @@ my $kinds = 'a token with scope logs:read, an API key with scope read-only or fu
   . 'session of a user who has signed in';
 foreach my $secret ('pat_' . 'x' x 40, 'hunter2', 'ing_live_' . 'x' x 40)
 {
+	my $is = $secret =~ /_/ ? 'this credential is not known'
+	  : 'this is neither a token (pat_...) nor an API key (ing_live_... or ing_test_...)';
 	like(said($t->http(GET => '/api/v1/search?q=x', token => $secret)),
-		qr/^401 \| INVALID_(PAT|API_KEY) \| \Qthis credential is not known: this takes $kinds | credential | credential_kind | $kinds\E$/,
+		qr/^401 \| INVALID_(PAT|API_KEY) \| \Q$is: this takes $kinds | credential | credential_kind | $kinds\E$/,
 		"an unknown credential: $secret");
 }
 foreach my $placeholder ('ing_live_...', 'pat_...')

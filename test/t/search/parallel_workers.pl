@@ -192,8 +192,7 @@ ok(idle(), 'a client that goes away ends the workers too');
 
 $held = begin_search();
 $t->wait_held('search_worker');
-$t->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel "
-	. "worker' LIMIT 1");
+$t->sql("SELECT pg_terminate_backend(stop_point.held('search_worker'))");
 $r = end_request($held);
 cmp_ok($r->{status}, '>=', 500, 'a worker that is terminated is an error, not another answer');
 ok(idle(), 'the other one ends');
@@ -205,8 +204,7 @@ is(end_request($held)->{status}, 503, 'an executor that is terminated');
 ok(idle(), 'gives its workers back');
 $held = begin_search();
 $t->wait_held('search_worker');
-kill_process($t->sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel "
-	. "worker' LIMIT 1"));
+kill_process($t->sql("SELECT stop_point.held('search_worker')"));
 $r = end_request($held);
 like(($held->{done} ? 'closed ' : 'open ') . $r->{status}, qr/^closed (?:0|503)$/,
 	'a worker that is killed ends the search');

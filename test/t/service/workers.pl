@@ -402,7 +402,10 @@ $bare->start;
 ok(wait_until(sub { $bare->log_text($position) =~ /is not of version \S+, that of the library/ }),
 	'another version: the log says so');
 like($bare->log_text($position), qr/HINT:  Run ALTER EXTENSION logsvc UPDATE/, 'with what to do');
-is(scalar(@workers = $bare->workers), 1, 'and only the launcher runs');
+ok(wait_until(sub { $bare->sql(q{SELECT string_agg(backend_type, ', ' ORDER BY backend_type) FROM }
+	. q{pg_stat_activity WHERE backend_type ~ '^logsvc'}) eq 'logsvc gateway, logsvc launcher' }),
+	'and only the launcher and the gateway run, which says why');
+ok(stays(sub { $bare->workers == 2 }, 1), 'no other');
 $bare->stop;
 
 # ---- settings of the gateway ----
