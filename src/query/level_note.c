@@ -129,14 +129,28 @@ take_count(void *context, const ls_position *position, char **texts)
 	return true;
 }
 
-static char *
-count_events(const ls_search *search, const char *field, ls_str level)
+char *
+ls_search_count(const ls_search *search, const char *text)
 {
-	StringInfoData text;
 	ls_position position = {0};
 	ls_search count = *search;
 	ls_query_error error;
 	char *result = NULL;
+
+	count.q = ls_str_of_cstring(text);
+	count.limit = 1;
+	count.explain = count.histogram = count.fields = false;
+	if (!ls_query_parse_only(count.q, search->arena, &count.query, &error))
+		return NULL; /* too long, with what is quoted */
+	count.filter = ls_search_compile(&count, count.query->filter);
+	ls_plan_run(&count, ls_search_plan(&count, &position), take_count, &result);
+	return result;
+}
+
+static char *
+count_events(const ls_search *search, const char *field, ls_str level)
+{
+	StringInfoData text;
 
 	initStringInfo(&text);
 	appendStringInfo(&text, "%s=\"", field);
@@ -147,14 +161,7 @@ count_events(const ls_search *search, const char *field, ls_str level)
 		appendStringInfoChar(&text, level.data[i]);
 	}
 	appendStringInfoString(&text, "\" | stats count");
-	count.q = ls_str_make(text.data, (size_t) text.len);
-	count.limit = 1;
-	count.explain = count.histogram = count.fields = false;
-	if (!ls_query_parse_only(count.q, search->arena, &count.query, &error))
-		return NULL; /* too long, with what is quoted */
-	count.filter = ls_search_compile(&count, count.query->filter);
-	ls_plan_run(&count, ls_search_plan(&count, &position), take_count, &result);
-	return result;
+	return ls_search_count(search, text.data);
 }
 
 static bool

@@ -218,6 +218,14 @@ extern void ls_search_note_values(ls_search *search, ls_search_found found);
 extern void ls_search_suggest(ls_search *search, const char *code, ls_query_span at,
 							  ls_query_span span, const char *replacement, const char *message);
 
+/* ---- condition_note.c; in SPI ---- */
+
+/* Warns about fields that are conditions and never true. */
+extern void ls_search_note_conditions(ls_search *search);
+
+/* level_note.c: the only value that a query has as its answer, in the range of the search; NULL: none. */
+extern char *ls_search_count(const ls_search *search, const char *text);
+
 /* ---- field_hint.c ---- */
 
 /* The field that others call so (loglevel, service.keyword); empty: none. */

@@ -565,7 +565,10 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	if ((a.n == 0 || plan->table) && !position->set)
 		ls_search_warn_levels(search, false);
 	if (!logs && !position->set)
+	{
 		ls_search_note_levels(search, a.n == 0);
+		ls_search_note_conditions(search);
+	}
 	if (logs)
 		appendStringInfoChar(out, ']');
 	else

@@ -1,6 +1,6 @@
 -- Searching: warnings, and queries that are checked without being run.
 \set QUIET on
-SELECT plan(44);
+SELECT plan(46);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -111,6 +111,12 @@ SELECT is(logsvc.search('attributes.service=7 host=h1 | stats count') #>> '{data
 SELECT logsvc.ingest('[{"event":"two","service":"api"}]') \g /dev/null
 SELECT is(pg_temp.searched('| stats count by service'), NULL, 'none where an event has the field');
 SELECT is(pg_temp.searched('service=web'), NULL, '... whatever its value');
+
+-- ---- a field alone is a condition ----
+
+SELECT logsvc.ingest('[{"event":"four","attributes":{"cached":true,"path":"/a"}}]') \g /dev/null
+SELECT is(pg_temp.searched('| where path'), 'FIELD_AS_CONDITION', 'a text is never true');
+SELECT is(pg_temp.searched('| where cached'), NULL, 'none where an event has true');
 
 -- ---- those that fit fill the fields ----
 
