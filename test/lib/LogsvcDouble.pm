@@ -175,7 +175,7 @@ sub _secure
 sub _mode
 {
 	my $self = shift;
-	open my $in, '<', "$self->{dir}/mode" or return '';
+	CORE::open(my $in, '<', "$self->{dir}/mode") or return '';
 	return scalar(<$in>) // '';
 }
 
