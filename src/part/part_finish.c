@@ -22,6 +22,14 @@
 /* Templates are not tried for shorter payloads of texts. */
 #define TEMPLATES_FROM 1024
 
+/*
+ * Pieces of a plain payload say how well all of it would be compressed: not quite as well, since
+ * less is repeated in them.  Templates win if they take less than this percentage of that.
+ */
+#define SAMPLE_PIECES 8
+#define SAMPLE_BYTES 4096
+#define SAMPLE_WINS 75
+
 /* ---- writing payloads ---- */
 
 static void
@@ -226,9 +234,29 @@ write_frame(ls_part_writer *w, ls_part_codec codec, const ls_buf *payload, size_
 	return *length > 0;
 }
 
+/* Is it clear from some of the plain bytes that templates, of that length, are shorter? */
+static bool
+templates_win(ls_part_writer *w, const ls_buf *plain, uint32_t length, bool *win)
+{
+	size_t step = plain->len / SAMPLE_PIECES;
+	uint32_t sample;
+
+	*win = false;
+	if (step < 4 * SAMPLE_BYTES)
+		return true;
+	w->sample.len = 0;
+	for (size_t i = 0; i < SAMPLE_PIECES; i++)
+		ls_buf_append(&w->sample, plain->data + i * step, SAMPLE_BYTES);
+	if (!write_frame(w, LS_CODEC_FRESH, &w->sample, 0, &sample))
+		return false;
+	w->body->len -= sample;
+	*win = length < (uint64_t) sample * plain->len / w->sample.len * SAMPLE_WINS / 100;
+	return true;
+}
+
 /*
  * The frame of a block of texts: as templates, or plain if that is shorter.  Mostly it
- * is not, and quick compression is enough to see that.
+ * is not, and some of the bytes, or quick compression, are enough to see that.
  */
 static bool
 write_texts(ls_part_writer *w, uint32_t column, uint32_t block, const ls_buf *plain,
@@ -237,9 +265,11 @@ write_texts(ls_part_writer *w, uint32_t column, uint32_t block, const ls_buf *pl
 	uint32_t n = ls_writer_block_texts(w, column, block);
 	uint32_t other;
 	size_t packed;
+	bool win;
 
 	if (w->templater == NULL)
 	{
+		ls_buf_init(&w->sample, w->arena);
 		w->templater = ls_part_templater_create(w->arena);
 		ls_buf_init(&w->templates, w->arena);
 	}
@@ -249,7 +279,11 @@ write_texts(ls_part_writer *w, uint32_t column, uint32_t block, const ls_buf *pl
 	if (!ls_part_templates_encode(w->templater, w->values, n, &w->templates, &packed))
 		return !ls_arena_failed(w->arena) && write_frame(w, w->codec, plain, 0, length);
 	if (!write_frame(w, w->codec, &w->templates, packed, length) ||
-		!write_frame(w, LS_CODEC_FRESH, plain, 0, &other))
+		!templates_win(w, plain, *length, &win))
+		return false;
+	if (win)
+		return true;
+	if (!write_frame(w, LS_CODEC_FRESH, plain, 0, &other))
 		return false;
 	if (w->codec != LS_CODEC_FRESH && other - other / 8 < *length)
 	{

@@ -473,6 +473,7 @@ typedef struct ls_part_writer
 	ls_buf value_counts;
 	ls_part_templater *templater;
 	ls_buf templates;
+	ls_buf sample;
 
 	int64_t integers[LS_PART_BLOCK_ROWS];
 	int64_t integers2[LS_PART_BLOCK_ROWS];

@@ -17,6 +17,9 @@
 /* A dictionary is tried late only if there are this many values. */
 #define LATE_DICTIONARY_VALUES 2048
 
+/* Of a longer text the processor fetches the rest by itself. */
+#define FETCHED_BYTES 256
+
 /* ---- deciding: shapes and columns in use ---- */
 
 bool
@@ -270,6 +273,19 @@ ls_part_plan_columns(ls_part_writer *w)
 	return true;
 }
 
+/*
+ * Sorted rows are all over the texts that were collected: without this, whoever reads them waits for
+ * memory text by text.
+ */
+static inline void
+fetch_ahead(ls_str text)
+{
+	size_t end = text.len < FETCHED_BYTES ? text.len : FETCHED_BYTES;
+
+	for (size_t at = 0; at < end; at += 64)
+		__builtin_prefetch(text.data + at);
+}
+
 uint32_t
 ls_writer_block_texts(ls_part_writer *w, uint32_t column, uint32_t block)
 {
@@ -283,6 +299,8 @@ ls_writer_block_texts(ls_part_writer *w, uint32_t column, uint32_t block)
 		uint32_t v = p->order == NULL ? start + i : p->order[start + i];
 
 		w->values[i] = ls_texts_get(p->texts, p->codes != NULL ? p->codes[v] : v);
+		if (p->codes == NULL)
+			fetch_ahead(w->values[i]);
 	}
 	return n;
 }

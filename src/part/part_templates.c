@@ -21,6 +21,10 @@
 
 #include <math.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #define MARK '\x01'     /* stands for a variable in a skeleton */
 #define HEX_LENGTH 8    /* hexadecimal digits of so many are one variable */
 #define MAX_SLOTS 40    /* variables of a text; one with more is kept whole */
@@ -152,9 +156,38 @@ class_of(char c)
 	return classes[(uint8_t) c];
 }
 
+#define STEP 16
+
+/*
+ * Copies what is in front of the next digit or mark, and moves to it.  `*to` has room for STEP bytes
+ * more than the text.
+ */
+static inline size_t
+copy_literal(ls_str s, size_t i, char **to)
+{
+#if defined(__SSE2__)
+	for (; i + STEP <= s.len; i += STEP, *to += STEP)
+	{
+		__m128i c = _mm_loadu_si128((const __m128i *) (s.data + i));
+		__m128i digit = _mm_cmplt_epi8(_mm_sub_epi8(c, _mm_set1_epi8((char) ('0' - INT8_MIN))),
+									   _mm_set1_epi8(INT8_MIN + 10));
+		int found = _mm_movemask_epi8(_mm_or_si128(digit, _mm_cmpeq_epi8(c, _mm_set1_epi8(MARK))));
+
+		_mm_storeu_si128((__m128i *) *to, c);
+		if (found == 0)
+			continue;
+		*to += __builtin_ctz((unsigned) found);
+		return i + (size_t) __builtin_ctz((unsigned) found);
+	}
+#endif
+	for (; i < s.len && class_of(s.data[i]) < CLASS_DIGIT; i++)
+		*(*to)++ = s.data[i];
+	return i;
+}
+
 /*
  * Variables are runs of decimal digits, and whole runs of hexadecimal ones that
- * are long or part of something like a UUID.  `to` has room for the text.
+ * are long or part of something like a UUID.  `to` has room for STEP bytes more than the text.
  * False when the text cannot be cut.
  */
 static bool
@@ -163,26 +196,41 @@ cut(ls_str s, char *to, size_t *len, slot *slots, uint32_t *n_slots)
 	const char *start = to;
 	uint32_t n = 0;
 	size_t i = 0;
-	size_t id_end = 0; /* of the last hexadecimal variable */
+	size_t id_end = SIZE_MAX; /* of the last hexadecimal variable, where a part of it may follow */
 
 	while (i < s.len)
 	{
 		size_t begin = i;
 		size_t digits = 0;
-		int class = class_of(s.data[i]);
+		bool follows = id_end == i && s.data[i] == '-';
 
-		if (class == CLASS_OTHER)
+		if (follows)
 		{
-			*to++ = s.data[i++];
-			continue;
+			/* The next part may have letters only. */
+			*to++ = '-';
+			begin = ++i;
 		}
-		if (class == CLASS_MARK)
-			return false;
-		for (; class == CLASS_DIGIT || class == CLASS_LETTER;
-			 class = ++i < s.len ? class_of(s.data[i]) : CLASS_OTHER)
+		else
+		{
+			i = copy_literal(s, i, &to);
+			if (i == s.len)
+				break;
+			if (class_of(s.data[i]) == CLASS_MARK)
+				return false;
+			for (; i > begin && class_of(s.data[i - 1]) == CLASS_LETTER; i--)
+				to--;
+			begin = i;
+		}
+		for (; i < s.len; i++)
+		{
+			int class = class_of(s.data[i]);
+
+			if (class != CLASS_DIGIT && class != CLASS_LETTER)
+				break;
 			digits += class == CLASS_DIGIT;
-		if (digits == i - begin || (digits > 0 && i - begin >= HEX_LENGTH) ||
-			(i - begin >= 4 && id_end > 0 && begin == id_end + 1 && s.data[id_end] == '-'))
+		}
+		if (i > begin && (digits == i - begin || (digits > 0 && i - begin >= HEX_LENGTH) ||
+						  (i - begin >= 4 && follows)))
 		{
 			if (n == MAX_SLOTS)
 				return false;
@@ -274,7 +322,7 @@ find_templates(ls_part_templater *t, uint32_t *n_templates)
 
 		t->row_slots[i] = n_slots;
 		t->row_skeleton[i] = 0;
-		if (!ls_buf_reserve(&t->texts, t->values[i].len + 1))
+		if (!ls_buf_reserve(&t->texts, t->values[i].len + STEP))
 			return false;
 		if (!cut(t->values[i], t->texts.data + t->texts.len, &len, &t->slots[n_slots], &n))
 			continue;

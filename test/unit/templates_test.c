@@ -183,6 +183,51 @@ test_kinds(void)
 }
 
 /* Texts of few characters, where everything that can be cut is. */
+static uint32_t
+count_templates(ls_str payload)
+{
+	ls_reader r = ls_reader_make(payload.data, payload.len);
+
+	if (ls_read_u8(&r) != LS_TEXTS_TEMPLATES)
+		return 0;
+	ls_read_varint(&r);
+	return (uint32_t) ls_read_varint(&r);
+}
+
+/* What is a variable, wherever it is in a text. */
+static void
+test_cut(void)
+{
+	static const char *const words[] = {"face", "dead", "beef", "cafe"};
+	bool parts = true;
+	bool alone = true;
+	bool inside = true;
+
+	for (int before = 0; before < 40; before++)
+	{
+		ls_str ids[64];
+		ls_str names[64];
+		ls_str numbers[64];
+
+		for (uint32_t i = 0; i < 64; i++)
+		{
+			ids[i] =
+				text("%.*s %08x-%s-%s-%04x", before, "zyxwvutsrqponmlkjihgzyxwvutsrqponmlkjihg",
+					 0x10000000u + draw(1000), words[draw(4)], words[draw(4)], draw(65536));
+			names[i] = text("%.*s %s-%s %u", before, "zyxwvutsrqponmlkjihgzyxwvutsrqponmlkjihg",
+							words[i % 4], words[i % 4], draw(1000));
+			numbers[i] = text("%.*s%s%u", before, "zyxwvutsrqponmlkjihgzyxwvutsrqponmlkjihg",
+							  i % 2 ? "abc" : "def", draw(1000));
+		}
+		parts = parts && count_templates(encode(ids, 64)) == 1;
+		alone = alone && count_templates(encode(names, 64)) == 4;
+		inside = inside && count_templates(encode(numbers, 64)) == 2;
+	}
+	ok(parts, "parts of an id with dashes are variables, those with letters only too");
+	ok(alone, "hexadecimal letters without a digit are none elsewhere");
+	ok(inside, "of short runs with letters and digits, the digits are");
+}
+
 static void
 test_random(void)
 {
@@ -406,6 +451,7 @@ main(int argc, char **argv)
 	if (argc > 1)
 		return write_seeds(argv[1]);
 	test_kinds();
+	test_cut();
 	test_random();
 	test_damage();
 	test_size();
