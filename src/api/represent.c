@@ -244,7 +244,7 @@ Datum
 logsvc_csv_cell(PG_FUNCTION_ARGS)
 {
 	ls_str t = PG_ARGISNULL(0) ? LS_STR("") : ls_str_of_text(PG_GETARG_TEXT_PP(0));
-	ls_buf cell = {.capacity = 2 * t.len + 3}; /* quotes around, doubled ones, an apostrophe */
+	ls_buf cell = {.capacity = 3 * t.len + 3}; /* quotes around, pictures, an apostrophe */
 	text *result = palloc(VARHDRSZ + cell.capacity);
 
 	cell.data = VARDATA(result);

@@ -1,7 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * csv.c
- *	  Cells of CSV files (RFC 4180), which no spreadsheet takes for a formula (pure).
+ *	  Cells of CSV files (RFC 4180), which no spreadsheet takes for a formula, and in which a terminal finds
+ *	  nothing to obey (pure).
+ *
+ * CSV has no escapes, and RFC 4180 no control characters.  So those of a text are shown by their pictures
+ * (U+2400 and following); what a C1 control is in seven bits, ESC and a letter, is shown so, too.  Tabs and ends
+ * of lines stay.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,6 +14,8 @@
 
 /* Events may be nested so deep, and an answer around them. */
 #define MAX_DEPTH 1200
+
+#define ESCAPE 0x1B
 
 /* Spreadsheets skip these before they look for a formula; more of them does no harm. */
 static bool
@@ -50,12 +57,67 @@ is_formula(ls_str text)
 	return false;
 }
 
+/* Has it none of the bytes that control characters have?  Most texts. */
+static bool
+is_plain(ls_str text)
+{
+	bool plain = true;
+
+	for (size_t i = 0; i < text.len; i++)
+	{
+		unsigned char c = (unsigned char) text.data[i];
+
+		plain = plain & (c >= ' ') & (c != 0x7F) & (c != 0xC2);
+	}
+	return plain;
+}
+
+static void
+append_picture(ls_buf *buf, uint32_t c)
+{
+	ls_buf_lit(buf, "\xE2\x90");
+	ls_buf_char(buf, (char) (0x80 + (c == 0x7F ? 0x21 : c)));
+}
+
+static void
+append_shown(ls_buf *buf, ls_str text)
+{
+	const char *at = text.data;
+	const char *end = text.data + text.len;
+
+	while (at < end)
+	{
+		const char *start = at;
+		uint32_t c = ls_utf8_next(&at, end);
+		bool stays = c == '\t' || c == '\n' || (c == '\r' && at < end && *at == '\n');
+
+		if (c >= 0x80 && c < 0xA0)
+		{
+			append_picture(buf, ESCAPE);
+			ls_buf_char(buf, (char) (c - 0x40));
+		}
+		else if ((c < ' ' && !stays) || c == 0x7F)
+			append_picture(buf, c);
+		else
+		{
+			ls_buf_append(buf, start, (size_t) (at - start));
+			if (c == '"')
+				ls_buf_char(buf, '"');
+		}
+	}
+}
+
 void
 ls_csv_cell(ls_buf *buf, ls_str text)
 {
 	ls_buf_char(buf, '"');
 	if (is_formula(text))
 		ls_buf_char(buf, '\'');
+	if (!is_plain(text))
+	{
+		append_shown(buf, text);
+		text.len = 0;
+	}
 	while (text.len > 0)
 	{
 		const char *quote = memchr(text.data, '"', text.len);

@@ -438,7 +438,8 @@ extern int ls_closest(ls_str word, const ls_str *candidates, uint32_t n);
 
 /*
  * Appends valid UTF-8 as a cell, in quotes.  One that a spreadsheet would take for a formula gets
- * an apostrophe before it.
+ * an apostrophe before it, and control characters are replaced by pictures of them (ESC by U+241B): a byte
+ * becomes at most three.
  */
 extern void ls_csv_cell(ls_buf *buf, ls_str text);
 

@@ -1,5 +1,5 @@
 -- The audit log: lists, files, verification, tampering, the end of entries.
-SELECT plan(78);
+SELECT plan(79);
 
 SELECT logsvc.create_organization('Acme', 'business'), logsvc.create_organization('Other'),
 	logsvc.create_user('ann@acme.test'), logsvc.add_member('acme', 'ann@acme.test', 'owner')
@@ -95,10 +95,11 @@ SELECT is(split_part(content, E'\r\n', 1),
 SELECT is(regexp_replace(split_part(content, E'\r\n', 124), '^"[^"]*"|[0-9a-f]{64}$', '', 'g'),
 	$$,"'@eve","test.evil","'=1+1","test","","psql","{""a"": ""x\""y""}",123,$$,
 		'formulas are texts, quotes are doubled') FROM file WHERE format = 'csv';
-SELECT is(logsvc_internal.csv_cell(c), '"''' || c || '"', 'no formula: ' || c)
+SELECT is(logsvc_internal.csv_cell(c), '"''' || replace(c, chr(13), chr(9229)) || '"', 'no formula: ' || c)
 	FROM unnest(ARRAY['=1', '+1', '-1', '@a', E'\t=1', E'\r=1', ' =1', '|x',
 	'＝1', '＋1', '－1', '＠a', '｜x', '−1', '﹢1', '﹦1', chr(65279) || '=1', chr(12288) || '＝1']) AS c;
 SELECT is(logsvc_internal.csv_cell('a=1'), '"a=1"', 'a plain text') ;
+SELECT is(logsvc_internal.csv_cell(repeat(chr(27), 1000)), '"' || repeat(chr(9243), 1000) || '"', 'control characters are shown');
 SELECT is(count(*), 123::bigint, 'lines of JSON') FROM file,
 	LATERAL regexp_split_to_table(rtrim(content, E'\n'), E'\n') AS l WHERE format = 'ndjson'
 		AND l::jsonb ? 'hash';

@@ -231,6 +231,19 @@ test_cells(void)
 			   "\"'\xE2\x88\x92"
 			   "1\""); /* minus */
 	check_cell("\"=1", "\"\"\"=1\"");
+
+	/* Control characters are shown; tabs and ends of lines stay. */
+	check_cell("\x1B[31mred\x1B[0m", "\"\xE2\x90\x9B[31mred\xE2\x90\x9B[0m\"");
+	check_cell("a\tb\nc\r\nd", "\"a\tb\nc\r\nd\"");
+	check_cell("10%\r20%\r", "\"10%\xE2\x90\x8D"
+							  "20%\xE2\x90\x8D\"");
+	check_cell("\a\b\x01\x7F", "\"\xE2\x90\x87\xE2\x90\x88\xE2\x90\x81\xE2\x90\xA1\"");
+	check_cell("\xC2\x9B"
+			   "2J\xC2\x85 \xC2\xA0\xC2\xB0",
+			   "\"\xE2\x90\x9B[2J\xE2\x90\x9B"
+			   "E \xC2\xA0\xC2\xB0\""); /* CSI and NEL as one character each; a blank and a sign */
+	check_cell("\x1B=1", "\"'\xE2\x90\x9B=1\"");
+	check_cell("say \"\x1B\"", "\"say \"\"\xE2\x90\x9B\"\"\"");
 }
 
 int
