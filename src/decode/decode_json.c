@@ -115,7 +115,10 @@ ls_decode_batch(const ls_decode_options *options, ls_str body, ls_decode_result 
 	if (!end_body(&reader))
 		return false;
 	if (!had_events)
-		return fail_events(&reader, LS_STR("required: expected an array of events"));
+		return fail_events(&reader,
+						   LS_STR("required: expected an array of events; one event goes to "
+								  "/api/v1/logs, events as lines need Content-Type: "
+								  "application/x-ndjson"));
 	if (result->accepted + result->rejected == 0)
 		return fail_events(&reader, LS_STR("expected at least one event"));
 	return true;

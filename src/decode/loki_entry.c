@@ -135,6 +135,26 @@ add_attributes(ls_loki *loki, const ls_loki_labels *labels)
 	}
 }
 
+/* What an entry without a line says, as a record of OTLP without a body. */
+static ls_str
+metadata_text(const ls_loki *loki)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, loki->builder.options->scratch);
+	ls_buf_char(&buf, '{');
+	for (size_t i = 0; i < loki->metadata.n; i++)
+	{
+		if (i > 0)
+			ls_buf_char(&buf, ',');
+		ls_json_quote(&buf, loki->metadata.labels[i].name);
+		ls_buf_char(&buf, ':');
+		ls_json_quote(&buf, loki->metadata.labels[i].value);
+	}
+	ls_buf_char(&buf, '}');
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+}
+
 bool
 ls_loki_entry_end(ls_loki *loki, const ls_time *time, ls_str line, size_t bytes)
 {
@@ -142,7 +162,7 @@ ls_loki_entry_end(ls_loki *loki, const ls_time *time, ls_str line, size_t bytes)
 	const ls_decode_limits *limits = &builder->options->limits;
 
 	/* A blank line of a file, as blank lines of NDJSON. */
-	if (line.len == 0)
+	if (line.len == 0 && loki->metadata.n == 0)
 		return true;
 	bytes += loki->stream.bytes;
 	if (bytes <= limits->event_bytes)
@@ -160,7 +180,7 @@ ls_loki_entry_end(ls_loki *loki, const ls_time *time, ls_str line, size_t bytes)
 		else
 			builder->event.timestamp = *time;
 		take_known(loki);
-		ls_event_builder_field(builder, LS_FIELD_EVENT, line);
+		ls_event_builder_field(builder, LS_FIELD_EVENT, line.len > 0 ? line : metadata_text(loki));
 		add_attributes(loki, &loki->metadata);
 		add_attributes(loki, &loki->stream);
 	}

@@ -316,13 +316,18 @@ add_members(ls_otlp *otlp, ls_str object)
 	}
 }
 
+/* An event has a text: what syslog writes for a value that is not there (RFC 5424). */
+#define NO_TEXT "-"
+
 /* The record's own attributes as one JSON object. */
 static ls_str
-attributes_json(const ls_otlp *otlp)
+attributes_text(const ls_otlp *otlp)
 {
 	const ls_event_builder *builder = &otlp->builder;
 	ls_buf buf;
 
+	if (builder->event.n_attributes == 0)
+		return LS_STR(NO_TEXT);
 	ls_buf_init(&buf, builder->options->scratch);
 	ls_buf_char(&buf, '{');
 	for (size_t i = 0; i < builder->event.n_attributes; i++)
@@ -379,7 +384,7 @@ fill(ls_otlp *otlp, const ls_otlp_record *record)
 	ls_event_builder_field(builder, LS_FIELD_TRACE_ID, record->trace_id);
 	ls_event_builder_field(builder, LS_FIELD_SPAN_ID, record->span_id);
 	if (text.len == 0)
-		text = name.len > 0 ? name : attributes_json(otlp);
+		text = name.len > 0 ? name : attributes_text(otlp);
 	ls_event_builder_field(builder, LS_FIELD_EVENT, text);
 	if (name.len > 0)
 		ls_event_builder_attribute(builder, LS_STR("event.name"), LS_KIND_STRING, name, 0);

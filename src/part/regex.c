@@ -87,6 +87,8 @@ compile_pattern(ls_arena *arena, ls_str pattern, bool groups, uint32_t options, 
 	if (compile == NULL || regex->context == NULL)
 		return NULL;
 	pcre2_set_parens_nest_limit(compile, PARENS_LIMIT);
+	/* However the library was built: . is any character but \n, and $ the end of the text. */
+	pcre2_set_newline(compile, PCRE2_NEWLINE_LF);
 	regex->code =
 		pcre2_compile((PCRE2_SPTR) pattern.data, pattern.len,
 					  PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | options, &code,

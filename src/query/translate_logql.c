@@ -224,13 +224,13 @@ count_alternatives(ls_str regex)
 	return n;
 }
 
+/* IN ("a", "b"); always true. */
 static bool
-write_alternatives(ls_logql *q, ls_buf *out, ls_str name, ls_str regex)
+write_values(ls_buf *out, ls_str name, ls_str regex)
 {
 	size_t start = 0;
 
-	if (!write_field(q, out, name))
-		return false;
+	ls_buf_str(out, name);
 	ls_buf_lit(out, " IN (");
 	for (size_t i = 0; i <= regex.len; i++)
 	{
@@ -243,6 +243,12 @@ write_alternatives(ls_logql *q, ls_buf *out, ls_str name, ls_str regex)
 	}
 	ls_buf_char(out, ')');
 	return true;
+}
+
+static bool
+write_alternatives(ls_logql *q, ls_buf *out, ls_str name, ls_str regex)
+{
+	return write_field(q, out, name) && write_values(out, LS_STR(""), regex);
 }
 
 static bool
@@ -293,7 +299,8 @@ write_regex_match(ls_logql *q, ls_buf *out, ls_str name, ls_str regex)
 		ls_buf whole;
 
 		ls_buf_init(&whole, q->s->arena);
-		ls_buf_lit(&whole, "^(?:");
+		/* In a selector . is any character, as in Prometheus; elsewhere it is not a newline. */
+		ls_buf_printf(&whole, q->selector && q->s->exact ? "^(?s:" : "^(?:");
 		ls_buf_str(&whole, regex);
 		ls_buf_lit(&whole, ")$");
 		if (whole.failed)
@@ -354,7 +361,49 @@ read_operator(ls_query_source *s)
 static bool
 is_index(const ls_logql *q, ls_str name)
 {
-	return q->s->exact && !q->in_stages && ls_str_eq(ls_logql_label(q->s, name), LS_STR("index"));
+	return !q->in_stages && !q->stream && ls_str_eq(ls_logql_label(q->s, name), LS_STR("index"));
+}
+
+/* web-.* as web-*: the prefix; empty: it is another expression. */
+static ls_str
+prefix_of(ls_str regex)
+{
+	ls_str prefix = ls_str_make(regex.data, regex.len < 2 ? 0 : regex.len - 2);
+
+	while (prefix.len > 0 && prefix.data[prefix.len - 1] == '-')
+		prefix.len--;
+	return ends_with(regex, ".*") && is_literal(prefix) && ls_query_is_plain_word(prefix)
+			   ? ls_str_make(regex.data, regex.len - 2)
+			   : LS_STR("");
+}
+
+/*
+ * {index="web"} as index="web", which a person wants to write: where to look.  What is run must not refuse an
+ * index that does not exist.  False: it is no such test.
+ */
+static bool
+write_scope(ls_logql *q, ls_str op, ls_str value)
+{
+	bool regex = ls_str_eq(op, LS_STR("=~"));
+	int n = regex ? count_alternatives(value) : 0;
+	ls_str prefix = regex ? prefix_of(value) : LS_STR("");
+
+	if (q->s->exact || q->scoped || value.len == 0 || op.data[0] == '!' ||
+		(regex && n == 0 && prefix.len == 0))
+		return false;
+	begin_term(q);
+	q->scoped = true;
+	if (n > 1)
+		return write_values(q->out, LS_STR("index"), value);
+	ls_buf_lit(q->out, "index=");
+	if (prefix.len > 0)
+	{
+		ls_buf_str(q->out, prefix);
+		ls_buf_char(q->out, '*');
+	}
+	else
+		ls_query_write_text(q->out, value);
+	return true;
 }
 
 static bool
@@ -378,6 +427,7 @@ ls_logql_selector(ls_logql *q)
 
 	if (!ls_query_source_take(s, "{"))
 		return ls_query_source_fail(s, NULL);
+	q->selector = true;
 	while (!ls_query_source_take(s, "}"))
 	{
 		ls_str name = ls_query_source_name(s);
@@ -392,7 +442,7 @@ ls_logql_selector(ls_logql *q)
 			;
 		else if (is_index(q, name))
 		{
-			if (!write_late(q, name, op, value))
+			if (!write_scope(q, op, value) && !write_late(q, name, op, value))
 				return false;
 		}
 		else
@@ -404,6 +454,7 @@ ls_logql_selector(ls_logql *q)
 		if (!ls_query_source_take(s, ",") && ls_query_source_char(s, 0) != '}')
 			return ls_query_source_fail(s, NULL);
 	}
+	q->selector = false;
 	return true;
 }
 
@@ -665,7 +716,8 @@ read_pattern(ls_logql *q)
 		return false;
 	ls_query_source_leave_out(q->s, "fields of a line that has only the begin of the pattern");
 	ls_buf_init(&regex, q->s->arena);
-	ls_buf_char(&regex, '^');
+	/* A part between two texts may have ends of lines. */
+	ls_buf_lit(&regex, "(?s)^");
 	for (size_t i = 0; i < pattern.len;)
 	{
 		size_t end = i + 1;

@@ -30,6 +30,9 @@ typedef struct ls_logql
 	ls_query_source *s;
 	ls_buf *out;
 	int terms;        /* written into the head */
+	bool selector;    /* inside of {...} */
+	bool stream;      /* which is a term of LogsQL, beside others: there index is a label */
+	bool scoped;      /* index= is written */
 	bool in_stages;   /* the head is complete */
 	bool by_index;    /* a label filter tests the index */
 	ls_buf late;      /* conditions on the index, which are no terms of the head */

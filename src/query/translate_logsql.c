@@ -391,7 +391,7 @@ static bool
 read_stream(ls_logsql *q, ls_buf *out)
 {
 	ls_buf terms;
-	ls_logql selector = {.s = q->s, .out = &terms};
+	ls_logql selector = {.s = q->s, .out = &terms, .stream = true};
 
 	ls_buf_init(&terms, q->s->arena);
 	if (q->in_stage || !ls_logql_selector(&selector))

@@ -454,7 +454,10 @@ test_batch(void)
 
 	check_invalid(ls_decode_batch, "[]", "expected at least one event", 0);
 	check_invalid(ls_decode_batch, "{\"events\":[]}", "expected at least one event", 0);
-	check_invalid(ls_decode_batch, "{\"event\":\"a\"}", "required: expected an array of events", 0);
+	check_invalid(ls_decode_batch, "{\"event\":\"a\"}",
+				  "required: expected an array of events; one event goes to /api/v1/logs, events as "
+				  "lines need Content-Type: application/x-ndjson",
+				  0);
 	check_invalid(ls_decode_batch, "{\"events\":\"a\"}", "expected an array of events", 0);
 	check_invalid(ls_decode_batch, "3", "expected an object with events, or an array", 0);
 	check_invalid(ls_decode_batch, "[\"a\",\"b\"", "invalid JSON at byte 8: expected , or ]", 8);

@@ -136,6 +136,9 @@ test_json(void)
 	json("{\"streams\":[{\"values\":[[\"1700000000000000000\",\"x\\n\"]],\"stream\":{\"a\\n\":"
 		 "\"1\"}}]}",
 		 "2023-11-14T22:13:20.000Z event=x\n .a\n=s:1");
+	json("{\"streams\":[{\"stream\":{\"a\":\"1\"},\"values\":[[\"1700000000000000000\",\"\",{"
+		 "\"u\":7,\"v\":\"\\\"\"}],[\"1700000000000000000\",\"\"]]}]}",
+		 "2023-11-14T22:13:20.000Z event={\"u\":\"7\",\"v\":\"\\\"\"} .u=s:7 .v=s:\" .a=s:1");
 	json("{\"streams\":null}", "");
 
 	no_json("{\"streams\":", "invalid JSON at byte 11: unexpected end: expected a JSON value");

@@ -190,7 +190,8 @@ test_json(void)
 	json_record("\"body\":{\"stringValue\":\"\"},\"attributes\":[{\"key\":\"a\",\"value\":{"
 				"\"stringValue\":\"b\"}},{\"key\":\"c\",\"value\":{\"intValue\":1}}]",
 				"event={\"a\":\"b\",\"c\":1} .a=s:b .c=i:1 \n", "no body: the attributes");
-	json_record("", "event={} \n", "nothing at all is an event too");
+	json_record("", "event=- \n", "nothing at all is an event too");
+	json_record("\"severityNumber\":9", "event=- level=info \n", "nothing but a level");
 	json_record("\"timeUnixNano\":\"0\",\"observedTimeUnixNano\":\"1700000000000000000\","
 				"\"body\":{\"stringValue\":\"x\"},\"traceId\":\"\",\"spanId\":\"0000000000000000\"",
 				"2023-11-14T22:13:20.000Z event=x \n", "observed time; ids that are none");
@@ -478,7 +479,7 @@ test_protobuf(void)
 			 "event=user.login .event.name=s:user.login \n", "no body: the event name");
 	protobuf(request_of(field(6, pair("a", varint(3, 1)))), "event={\"a\":1} .a=i:1 \n",
 			 "no body: the attributes");
-	protobuf(request_of(LS_STR("")), "event={} \n", "nothing at all");
+	protobuf(request_of(LS_STR("")), "event=- \n", "nothing at all");
 	protobuf(request_of(joined(3, field(5, string("x")), field(9, LS_STR("")),
 							   field(10, LS_STR("\0\0\0\0\0\0\0\0")))),
 			 "event=x \n", "ids that are none");

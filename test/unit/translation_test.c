@@ -73,7 +73,7 @@ test_logql(void)
 			"app=\"a\" | rex \"user=(?P<u>\\w+)\" | where u MATCHES \"^(?:al.*)$\""
 			" | where (u = \"a\" OR u = \"b\") AND n > 1");
 	becomes("{app=\"a\"} | pattern \"<ip> - <_> [<at>]\" | ip != \"\" |= \"x\"",
-			"app=\"a\" | rex \"^(?<ip>.*?) - .*? \\[(?<at>.*?)\\]\" | where ip != null"
+			"app=\"a\" | rex \"(?s)^(?<ip>.*?) - .*? \\[(?<at>.*?)\\]\" | where ip != null"
 			" | where event CONTAINS \"x\"");
 	becomes("{app=\"a\"} | label_format who=user | drop x, y | line_format \"{{.who}}\"",
 			"app=\"a\" | rename user as who | fields - x, y");
@@ -89,7 +89,16 @@ test_logql(void)
 	says("{app=\"a\"} | json | __error__!=\"\"", "this is LogQL, which is not understood here");
 	says("{app=\"a\"} | json | __error__=\"JSONParserErr\"",
 		 "this is LogQL; a search for errors of a stage cannot be translated");
-	becomes("{index=\"a\", by=\"b\"}", "attributes.index=\"a\" by=\"b\"");
+	becomes("{index=\"a\", by=\"b\"}", "index=\"a\" by=\"b\"");
+	becomes("{index=~\"a|b\"} |= \"x\" or \"y\"",
+			"index IN (\"a\", \"b\") (event CONTAINS \"x\" OR event CONTAINS \"y\")");
+	becomes("{app=\"x\", index=~\"web-.*\"}", "app=\"x\" index=web-*");
+	becomes("{app=\"x\", index!=\"a\"} |= \"y\"",
+			"app=\"x\" event CONTAINS \"y\" | where NOT index = \"a\"");
+	becomes("{index=\"a\", index=~\"b.+\"}", "index=\"a\" | where index MATCHES \"^(?:b.+)$\"");
+	becomes("{app=\"x\"} | index=\"a\"", "app=\"x\" | where index = \"a\"");
+	becomes("sum(count_over_time({index=\"a\"}[1h]))", "index=\"a\" | timechart span=1h count");
+	becomes("_stream:{index=\"a\",app=\"x\"} y", "(attributes.index=\"a\" app=\"x\") y");
 	becomes("{app=\"say \\\"hi\\\" \\\\ there\"}", "app=\"say \\\"hi\\\" \\\\ there\"");
 	becomes("  {app=\"a\"}\n  |= `x\"y`\n", "app=\"a\" event CONTAINS \"x\\\"y\"");
 }

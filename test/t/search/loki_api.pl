@@ -237,6 +237,22 @@ refused(qr/VALIDATION_ERROR/, 'labels', map { ("p$_" => 1) } 1 .. 200);
 refused(qr/regular expression/, 'query_range', query => '{a=~"(b"}');
 refused(qr/longer than 16384 bytes/, 'query_range', query => '{a=~"' . 'a|' x 9000 . '"}');
 
+# ---- lines with newlines ----
+
+# RE2 without (?s): . is no newline, and $ is the end of the text.
+# Selectors are Prometheus's, where . is any character.
+$sent = $t->http(POST => '/loki/api/v1/push', token => $org->{ingest_key}, json => { streams => [ { stream => { app => 'multi', host => "one\ntwo" },
+	values => [ [ ($start + 2) . '000000000', "first\nsecond end" ], [ ($start + 3) . '000000000', "first\rsecond end\n" ],
+		[ ($start + 4) . '000000000', '', { order => '4711' } ] ] } ] });
+is($sent->{status}, 204, 'lines with newlines');
+is(scalar @{ lines("{app=\"multi\"} $_->[0]") }, $_->[1], $_->[0]) foreach [ '', 3 ],
+	[ '|~ "first.second"', 1 ], [ '|~ "(?s)first.second"', 2 ], [ '|~ "first.*end"', 1 ], [ '|~ "first$"', 0 ], [ '|~ "(?m)first$"', 1 ],
+	[ '|~ "end$"', 1 ], [ '|~ "^second"', 0 ], [ '!~ "first.second"', 2 ], [ '| host=~"one.two"', 0 ], [ '| host=~"one\\\\stwo"', 3 ],
+	[ '| regexp "^first(?P<gap>.)second" | gap != ""', 1 ], [ '| pattern "fi<rest>end" | rest != ""', 2 ];
+is(scalar @{ lines($_->[0]) }, $_->[1], $_->[0]) foreach [ '{host=~"one.two"}', 3 ], [ '{host=~"one.+"}', 3 ], [ '{host=~"one.*"}', 3 ],
+	[ '{app="multi", host!~"one.two"}', 0 ];
+is_deeply(lines('{app="multi"} |= "4711"'), ['{"order":"4711"}'], 'an entry without a line has its metadata as text');
+
 # Answers are copied some times on their way, so they are bounded: 36 MB of lines.
 foreach (1 .. 20)
 {
