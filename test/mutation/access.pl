@@ -32,7 +32,8 @@ my @changes = ('test/t/access/change_rates.pl');
 my @foreign = ('test/t/access/foreign_organizations.pl');
 my @sessions = ('test/pgtap/access_session.sql', 'test/t/access/other_sessions.pl');
 my @rows = ('test/pgtap/row_security.sql', 'test/pgtap/access_isolation.sql');
-my @functions = ('test/pgtap/access_functions.sql', 'test/pgtap/access_tenancy.sql', 'test/pgtap/operators.sql');
+my @functions = ('test/pgtap/access_functions.sql', 'test/pgtap/access_tenancy.sql', 'test/pgtap/operators.sql',
+	'test/pgtap/access_session.sql');
 
 # name, file, what is there, what is put in its place, tests; among the tests
 # [file, what is there, what is put in its place] where two checks do the same

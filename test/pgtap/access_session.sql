@@ -1,5 +1,5 @@
 -- Acting as someone: tokens, keys, roles, revocation, and what cannot be forged.
-SELECT plan(127);
+SELECT plan(129);
 
 CREATE ROLE access_app;
 GRANT logsvc_tenant TO access_app;
@@ -110,6 +110,11 @@ SELECT is(pg_temp.by('reader', pg_temp.try('org:manage')), 'LS201',
 SELECT matches(pg_temp.by('full-access', pg_temp.try('org:manage')), '"name"', 'a full key may');
 SELECT is(pg_temp.by('read-only', pg_temp.try('org:manage')), 'LS201', 'a read key may not');
 SELECT is(pg_temp.by('ingest-only', pg_temp.try('org:manage')), 'LS201', 'an ingest key may not');
+-- Who may not make a rule cannot have its tests run either: the refusal comes first.
+CREATE FUNCTION pg_temp.untested() RETURNS text LANGUAGE sql AS
+$$SELECT 'SELECT logsvc.create_alert_rule(''{"name": "x", "query": "*", "condition": {"kind": "absence"}, "requireTests": true}'')'$$;
+SELECT matches(pg_temp.by('owner', pg_temp.untested()), '^LS(?!2)', 'an owner is told what the tests lack');
+SELECT is(pg_temp.by('viewer', pg_temp.untested()), 'LS202', 'a viewer that it is not allowed');
 
 SELECT is(pg_temp.by('full-access', $$SELECT logsvc.set_plan('acme', 'pro')$$), 'LS201',
 	'a key manages no billing');
