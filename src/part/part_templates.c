@@ -29,7 +29,7 @@
 #define HEX_LENGTH 8    /* hexadecimal digits of so many are one variable */
 #define MAX_SLOTS 40    /* variables of a text; one with more is kept whole */
 #define MAX_FIXED 64    /* length of a variable that is stored as digits */
-#define LEAST_ROWS 8    /* of a template */
+#define LEAST_ROWS 4    /* of a template */
 #define MAX_ENTRIES 255 /* different values that become codes */
 
 /* A variable of a text. */

@@ -695,21 +695,111 @@ add_values(ls_groups *g, const ls_part_counts *counts, const counted_field *coun
 	return matched;
 }
 
+/* The keys of a request that the header or the value counts of a part may have. */
+typedef struct header_keys
+{
+	int level;     /* the field that is the level; -1: none */
+	int counted;   /* the field whose values are counted; -1: none */
+	uint32 levels; /* whose rows match */
+	uint32 codes[LS_GROUP_MAX_FIELDS];
+} header_keys;
+
+/* False: the header cannot have all keys. */
+static bool
+find_header_keys(ls_groups *g, header_keys *k)
+{
+	const ls_scan *scan = g->scan;
+
+	*k = (header_keys){-1, -1, scan->levels, {0}};
+	if (!scan->by_level)
+		k->levels = ls_part_statistics(scan->part)->level_mask;
+	for (int i = 0; i < g->n_fields; i++)
+	{
+		ls_group_key *f = &g->fields[i];
+		bool nowhere = f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0;
+
+		if (f->field.source == LS_SOURCE_INDEX)
+			k->codes[i] =
+				intern_value(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
+		else if (f->field.source == LS_SOURCE_COLUMNS && f->field.named == LS_FIELD_LEVEL &&
+				 k->level < 0)
+			k->level = i;
+		else if (!nowhere && k->counted < 0)
+			k->counted = i;
+		else if (!nowhere)
+			return false;
+	}
+	/* The header counts rows with another text as level, but does not have the text. */
+	if (k->level >= 0 && (k->levels & 1u << LS_LEVEL_OTHER) != 0)
+	{
+		if (k->counted >= 0)
+			return false;
+		k->counted = k->level;
+		k->level = -1;
+	}
+	return true;
+}
+
+/* Reads the counts that these keys need; false: the part does not have them. */
+static bool
+find_header_counts(ls_groups *g, const header_keys *k, ls_part_counts *counts,
+				   counted_field *counted)
+{
+	if (!ls_group_counts(g->scan, g->starts, g->n_starts, counts))
+		return false;
+	/* Values are counted for all times of the part together. */
+	if (k->counted >= 0 &&
+		(counts->n != 1 || g->n_aggregates > 0 || !count_field(g, &g->fields[k->counted], counted)))
+		return false;
+	/* Extremes are those of one group. */
+	return g->n_aggregates == 0 ||
+		   (counts->n == 1 && (k->level < 0 || (k->levels & (k->levels - 1)) == 0));
+}
+
+/* Counts the matching rows of each level; returns how many.  *group: of the last one. */
+static uint64
+add_levels(ls_groups *g, header_keys *k, const ls_part_counts *counts, const counted_field *counted,
+		   uint32 *group)
+{
+	static const char *const names[] = {"\"trace\"", "\"debug\"", "\"info\"",
+										"\"warn\"",  "\"error\"", "\"fatal\""};
+	uint64 matched = 0;
+
+	for (int level = 0; level < LS_LEVELS; level++)
+	{
+		uint32 tuple;
+
+		if ((k->levels & 1u << level) == 0)
+			continue;
+		if (k->level >= 0)
+			k->codes[k->level] =
+				level == LS_LEVEL_NONE
+					? LS_GROUP_MISSING
+					: ls_key_intern(&g->fields[k->level].values, ls_str_of_cstring(names[level]));
+		if (k->counted >= 0)
+		{
+			matched += add_values(g, counts, counted, 1u << level, false, k->codes, k->counted);
+			continue;
+		}
+		tuple = group_of(g, k->codes);
+		matched += add_intervals(g, counts, counts->rows[level], tuple);
+		*group = g->n_starts == 0
+					 ? tuple
+					 : pair_of(g, ls_bucket_of(g->starts, g->n_starts, counts->min[0], 0), tuple);
+	}
+	return matched;
+}
+
 /* Counts the rows of the part from its header and its value counts, if that suffices. */
 static bool
 add_header(ls_groups *g)
 {
-	static const char *const names[] = {"\"trace\"", "\"debug\"", "\"info\"",
-										"\"warn\"",  "\"error\"", "\"fatal\""};
 	const ls_scan *scan = g->scan;
-	int level_field = -1;
-	int counted_at = -1;
-	counted_field counted;
 	uint32 group = 0; /* with aggregates: of all rows */
-	uint32 codes[LS_GROUP_MAX_FIELDS] = {0};
-	uint32 levels = scan->levels;
-	uint64 matched = 0;
+	uint64 matched;
 	ls_part_counts counts;
+	counted_field counted;
+	header_keys keys;
 
 	/* The header has the extremes of all rows only. */
 	if (scan->program != NULL || (!scan->by_level && g->n_aggregates > 0))
@@ -719,69 +809,12 @@ add_header(ls_groups *g)
 		if (!ls_aggregate_in_header(g->aggregates[i], scan))
 			return false;
 	}
-	for (int i = 0; i < g->n_fields; i++)
-	{
-		ls_group_key *f = &g->fields[i];
-		bool nowhere = f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0;
-
-		if (f->field.source == LS_SOURCE_INDEX)
-			codes[i] =
-				intern_value(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
-		else if (f->field.source == LS_SOURCE_COLUMNS && f->field.named == LS_FIELD_LEVEL &&
-				 level_field < 0)
-			level_field = i;
-		else if (!nowhere && counted_at < 0)
-			counted_at = i;
-		else if (!nowhere)
-			return false;
-	}
-	if (!scan->by_level)
-		levels = ls_part_statistics(scan->part)->level_mask;
-	/* The header counts rows with another text as level, but does not have the text. */
-	if (level_field >= 0 && (levels & 1u << LS_LEVEL_OTHER) != 0)
-	{
-		if (counted_at >= 0)
-			return false;
-		counted_at = level_field;
-		level_field = -1;
-	}
-	if (!ls_group_counts(g->scan, g->starts, g->n_starts, &counts))
+	if (!find_header_keys(g, &keys) || !find_header_counts(g, &keys, &counts, &counted))
 		return false;
-	/* Values are counted for all times of the part together. */
-	if (counted_at >= 0 &&
-		(counts.n != 1 || g->n_aggregates > 0 || !count_field(g, &g->fields[counted_at], &counted)))
-		return false;
-	/* Extremes are those of one group. */
-	if (g->n_aggregates > 0 &&
-		(counts.n != 1 || (level_field >= 0 && (scan->levels & (scan->levels - 1)) != 0)))
-		return false;
-	if (counted_at >= 0 && level_field < 0 && levels != 0)
-	{
-		matched = add_values(g, &counts, &counted, levels, true, codes, counted_at);
-		levels = 0;
-	}
-	for (int level = 0; level < LS_LEVELS; level++)
-	{
-		uint32 tuple;
-
-		if ((levels & 1u << level) == 0)
-			continue;
-		if (level_field >= 0)
-			codes[level_field] = level == LS_LEVEL_NONE
-									 ? LS_GROUP_MISSING
-									 : ls_key_intern(&g->fields[level_field].values,
-													 ls_str_of_cstring(names[level]));
-		if (counted_at >= 0)
-		{
-			matched += add_values(g, &counts, &counted, 1u << level, false, codes, counted_at);
-			continue;
-		}
-		tuple = group_of(g, codes);
-		matched += add_intervals(g, &counts, counts.rows[level], tuple);
-		group = g->n_starts == 0
-					? tuple
-					: pair_of(g, ls_bucket_of(g->starts, g->n_starts, counts.min[0], 0), tuple);
-	}
+	if (keys.counted >= 0 && keys.level < 0 && keys.levels != 0)
+		matched = add_values(g, &counts, &counted, keys.levels, true, keys.codes, keys.counted);
+	else
+		matched = add_levels(g, &keys, &counts, &counted, &group);
 	for (int i = 0; i < g->n_aggregates; i++)
 		ls_aggregate_add_header(g->aggregates[i], scan, group, highest_group(g) + 1);
 	ls_scan_count(0, matched);

@@ -190,22 +190,6 @@ sub load
 	my $org = $t->organization('bench');
 
 	$organization = $org->{slug};
-	# Partitions as the scheduler would have made them, when those days were today.
-	my ($first, $last) = map { strftime '%Y-%m-%d', gmtime($_ / 1e6) } $start,
-		$start + span() + 1e6;
-	$t->sql(qq{DO \$\$
-		DECLARE d date; name text;
-		BEGIN
-			FOR d IN SELECT generate_series('$first'::date, '$last', interval '1 day') LOOP
-				name := 'part_' || to_char(d, 'YYYYMMDD');
-				CONTINUE WHEN to_regclass('logsvc_internal.' || name) IS NOT NULL;
-				EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other '
-					'INCLUDING ALL)', name);
-				EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
-				EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I '
-					'FOR VALUES FROM (%L) TO (%L)', name, d, d + 1);
-			END LOOP;
-		END \$\$});
 	my $loaded = 0;
 	foreach my $size ((grep { $_ < $events } @sizes), $events)
 	{
