@@ -1,5 +1,5 @@
 -- Acting as someone: tokens, keys, roles, revocation, and what cannot be forged.
-SELECT plan(129);
+SELECT plan(133);
 
 CREATE ROLE access_app;
 GRANT logsvc_tenant TO access_app;
@@ -115,6 +115,19 @@ CREATE FUNCTION pg_temp.untested() RETURNS text LANGUAGE sql AS
 $$SELECT 'SELECT logsvc.create_alert_rule(''{"name": "x", "query": "*", "condition": {"kind": "absence"}, "requireTests": true}'')'$$;
 SELECT matches(pg_temp.by('owner', pg_temp.untested()), '^LS(?!2)', 'an owner is told what the tests lack');
 SELECT is(pg_temp.by('viewer', pg_temp.untested()), 'LS202', 'a viewer that it is not allowed');
+SELECT is(pg_temp.by('viewer', $$SELECT logsvc.create_dashboard('{"name": "x", "panels": [], "shared": {"kind": "link"}}')$$),
+	'LS202', 'nor what is wrong with a dashboard');
+-- Dashboards show logs: their scopes alone are not enough to see them, or to show them to all.
+INSERT INTO made
+SELECT 'dashboards', j->>'id', j->>'token'
+FROM logsvc.create_token('acme', 'owner@acme.example', 'dashboards', '{dashboards:read,dashboards:write}') AS j;
+CREATE TEMP TABLE shown AS SELECT pg_temp.by('dashboards',
+	$$SELECT logsvc.create_dashboard('{"name": "x", "panels": []}') ->> 'id'$$) AS id;
+SELECT matches((SELECT id FROM shown), '^dash_', 'a token without logs:read makes a dashboard');
+SELECT is(pg_temp.by('dashboards', format('SELECT logsvc.dashboard_data(%L)', (SELECT id FROM shown))),
+	'LS201', 'it does not see what it shows');
+SELECT is(pg_temp.by('dashboards', format('SELECT logsvc.share_dashboard(%L, %L)', (SELECT id FROM shown), 'link')),
+	'LS201', 'it makes no link to it');
 
 SELECT is(pg_temp.by('full-access', $$SELECT logsvc.set_plan('acme', 'pro')$$), 'LS201',
 	'a key manages no billing');
