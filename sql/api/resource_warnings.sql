@@ -111,7 +111,44 @@ COMMENT ON FUNCTION logsvc_internal.resource_warnings(logsvc_internal.resource) 
 'Warnings about the queries of a resource, as searches have them, each with the path of its query; looked for in at '
 'most a second';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.show_with_warnings(r logsvc_internal.resource) RETURNS jsonb
+-- Before any lock: all changes of the organization would wait for them.  What is wrong with the change is said when it
+-- is made.
+CREATE OR REPLACE FUNCTION logsvc_internal.change_warnings(
+	kind text, schema text, body jsonb, before logsvc_internal.resource DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.current_organization();
+	changed logsvc_internal.resource;
+	warnings jsonb := '[]';
+	began timestamptz;
+BEGIN
+	IF kind = 'scheduled_export' THEN
+		RETURN warnings;
+	END IF;
+	BEGIN
+		changed.kind := kind;
+		changed.content := CASE WHEN before.id IS NULL THEN logsvc_internal.check_document(schema, body)
+			ELSE logsvc_internal.check_document(schema, jsonb_build_object('name', before.name) || before.content, body) END;
+		PERFORM logsvc_internal.check_executor_time(target);
+		began := clock_timestamp();
+		warnings := logsvc_internal.resource_warnings(changed);
+	EXCEPTION
+		WHEN query_canceled THEN
+			PERFORM logsvc_internal.charge_executor_time(target, began);
+			RAISE;
+		WHEN OTHERS THEN
+			warnings := '[]';
+	END;
+	PERFORM logsvc_internal.charge_executor_time(target, began);
+	RETURN warnings;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.change_warnings(text, text, jsonb, logsvc_internal.resource) IS
+'Warnings about the queries of a resource to be made, or to be changed by a merge patch; none for a change that is not '
+'valid, or when the organization has used its executor time, of which they are charged';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.show_with_warnings(r logsvc_internal.resource, warnings jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	shown jsonb := logsvc_internal.show_resource(r);
@@ -119,9 +156,8 @@ BEGIN
 	IF r.kind = 'scheduled_export' THEN
 		RETURN shown;
 	END IF;
-	RETURN shown || jsonb_build_object('warnings',
-		coalesce(shown -> 'warnings', '[]') || logsvc_internal.resource_warnings(r));
+	RETURN shown || jsonb_build_object('warnings', coalesce(shown -> 'warnings', '[]') || warnings);
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.show_with_warnings(logsvc_internal.resource) IS
+COMMENT ON FUNCTION logsvc_internal.show_with_warnings(logsvc_internal.resource, jsonb) IS
 'A resource as the API shows it when it is made, changed or read alone: with warnings about its queries';

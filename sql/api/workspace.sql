@@ -315,11 +315,13 @@ DECLARE
 	author uuid := logsvc_internal.current_author();
 	document jsonb;
 	parts record;
+	warnings jsonb;
 	created logsvc_internal.resource;
 BEGIN
 	PERFORM logsvc_internal.require_permission(k.writes);
 	PERFORM logsvc_internal.check_change_rate();
 	document := logsvc_internal.check_new_document(kind, k.schema, body);
+	warnings := logsvc_internal.change_warnings(kind, k.schema, body);
 	PERFORM logsvc_internal.lock_organization(target);
 	PERFORM logsvc_internal.check_plan_amount(target, k.plural, (
 		SELECT count(*) FROM logsvc_internal.resource r
@@ -338,7 +340,7 @@ BEGIN
 	PERFORM logsvc_internal.note_uses(created);
 	PERFORM logsvc_internal.audit(target, kind || '.created',
 		logsvc_internal.public_id(k.prefix, created.id), logsvc_internal.audited_name(created));
-	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_with_warnings(created), parts.made);
+	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_with_warnings(created, warnings), parts.made);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.create_resource(text, jsonb) IS
@@ -350,8 +352,10 @@ RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	k record := logsvc_internal.resource_kind(kind);
+	seen logsvc_internal.resource;
 	before logsvc_internal.resource;
 	changed logsvc_internal.resource;
+	warnings jsonb;
 	document jsonb;
 	parts record;
 BEGIN
@@ -362,7 +366,13 @@ BEGIN
 	IF jsonb_typeof(body -> 'version') <> 'number' THEN
 		PERFORM logsvc_internal.invalid('version', 'must be a number');
 	END IF;
+	seen := logsvc_internal.find_resource(kind, id);
+	warnings := logsvc_internal.change_warnings(kind, k.schema, body, seen);
 	before := logsvc_internal.lock_resource(kind, id, version, body);
+	-- Somebody else has changed it meanwhile.
+	IF before.version <> seen.version THEN
+		warnings := '[]';
+	END IF;
 	document := logsvc_internal.check_document(k.schema,
 		jsonb_build_object('name', before.name) || before.content, body);
 	parts := logsvc_internal.check_parts(before, document, before.created_by);
@@ -372,7 +382,7 @@ BEGIN
 	changed.secrets := parts.secrets;
 	IF changed.name = before.name AND changed.content = before.content
 		AND changed.secrets = before.secrets THEN
-		RETURN logsvc_internal.show_with_warnings(before);
+		RETURN logsvc_internal.show_with_warnings(before, warnings);
 	END IF;
 	UPDATE logsvc_internal.resource r
 	SET name = changed.name, content = changed.content, secrets = changed.secrets,
@@ -393,7 +403,7 @@ BEGIN
 			WHERE m.value IS DISTINCT FROM
 				(before.content || jsonb_build_object('name', before.name)) -> m.key)
 			|| CASE WHEN changed.secrets <> before.secrets THEN jsonb '["secrets"]' ELSE '[]' END));
-	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_with_warnings(changed), parts.made);
+	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_with_warnings(changed, warnings), parts.made);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.update_resource(text, text, jsonb, int) IS
@@ -468,9 +478,12 @@ COMMENT ON FUNCTION logsvc_internal.get_resource(text, text) IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.get_with_warnings(kind text, id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	found_resource logsvc_internal.resource;
 BEGIN
 	PERFORM logsvc_internal.require_reading(kind);
-	RETURN logsvc_internal.show_with_warnings(logsvc_internal.find_resource(kind, id));
+	found_resource := logsvc_internal.find_resource(kind, id);
+	RETURN logsvc_internal.show_with_warnings(found_resource, logsvc_internal.resource_warnings(found_resource));
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.get_with_warnings(text, text) IS
