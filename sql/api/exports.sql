@@ -347,11 +347,11 @@ COMMENT ON FUNCTION logsvc.delete_scheduled_export(text, int) IS
 'Deletes the export with that id, its runs and their files; version: the one it must have now';
 
 CREATE OR REPLACE FUNCTION logsvc.get_scheduled_export(id text) RETURNS jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SECURITY DEFINER
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM logsvc_internal.require_exports();
-	RETURN logsvc_internal.get_resource('scheduled_export', id);
+	RETURN logsvc_internal.get_with_warnings('scheduled_export', id);
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_scheduled_export(text) IS

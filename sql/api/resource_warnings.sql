@@ -1,4 +1,5 @@
--- Warnings about the queries of resources: saved queries, services, KPIs, alert rules, dashboards and pipelines.
+-- Warnings about the queries of resources: saved queries, services, KPIs, alert rules, dashboards, pipelines
+-- and scheduled exports.
 --
 -- A query that can never match is no error, and nothing here makes a request fail.
 
@@ -39,6 +40,12 @@ BEGIN
 			substr(logsvc_internal.rule_query(content), length(r.q) + 1), content #>> '{condition,kind}',
 			logsvc_internal.looks_back('-' || (content #>> '{schedule,lookback}'))
 		FROM logsvc_internal.query_of(content) AS r (q);
+	WHEN 'scheduled_export' THEN
+		RETURN QUERY SELECT CASE WHEN content ->> 'q' IS NULL THEN 'savedQueryId' ELSE 'q' END, r.q, added, condition,
+			least(logsvc_internal.looks_back(content #>> '{range,earliest}'),
+				CASE WHEN content #>> '{range,earliest}' IS NULL THEN logsvc_internal.last_run(content ->> 'cron', z.name,
+					logsvc_internal.last_run(content ->> 'cron', z.name, now()) - interval '1 second') END)
+		FROM logsvc_internal.query_of(content) AS r (q), coalesce(content ->> 'timezone', 'UTC') AS z (name);
 	WHEN 'dashboard' THEN
 		RETURN QUERY SELECT format('panels[%s].%s', p.number - 1,
 				CASE WHEN p.panel ->> 'query' IS NULL THEN 'savedQueryId' ELSE 'query' END), r.q, added, condition,
@@ -123,9 +130,6 @@ DECLARE
 	warnings jsonb := '[]';
 	began timestamptz;
 BEGIN
-	IF kind = 'scheduled_export' THEN
-		RETURN warnings;
-	END IF;
 	BEGIN
 		changed.kind := kind;
 		changed.content := CASE WHEN before.id IS NULL THEN logsvc_internal.check_document(schema, body)
@@ -153,9 +157,6 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
 	shown jsonb := logsvc_internal.show_resource(r);
 BEGIN
-	IF r.kind = 'scheduled_export' THEN
-		RETURN shown;
-	END IF;
 	RETURN shown || jsonb_build_object('warnings', coalesce(shown -> 'warnings', '[]') || warnings);
 END
 $$;

@@ -1,6 +1,6 @@
 -- Warnings that resources have about their queries, for whom; and levels that no event has.
 \set QUIET on
-SELECT plan(46);
+SELECT plan(53);
 
 DO $$
 BEGIN
@@ -83,6 +83,19 @@ SELECT is(pg_temp.said(logsvc.create_dashboard('{"name": "d", "variables": [{"na
 	'panels[1].query UNKNOWN_FIELD 0 no event has the field sttus: did you mean status?', 'a panel');
 SELECT is(pg_temp.said(logsvc.create_pipeline('{"name": "p", "match": "servce=checkout gone=1", "processors": [{"type": "remove", "fields": ["gone"]}]}')),
 	'match UNKNOWN_FIELD 0 no event has the field servce: did you mean service?', 'a pipeline, but not what it removes');
+
+CREATE FUNCTION pg_temp.export(more jsonb, cron text DEFAULT '@daily') RETURNS jsonb LANGUAGE sql AS $$
+	SELECT logsvc.create_scheduled_export(jsonb_build_object('name', 'e', 'cron', cron, 'delivery', '{"kind": "download"}'::jsonb) || more) $$;
+CREATE TEMP TABLE exports AS SELECT pg_temp.export('{"q": "levl=error"}') AS made;
+SELECT is(pg_temp.said(made), 'q UNKNOWN_FIELD 0 no event has the field levl: did you mean level?', 'a scheduled export') FROM exports;
+SELECT is(pg_temp.said(logsvc.get_scheduled_export(made ->> 'id')), pg_temp.said(made), 'when it is read') FROM exports;
+SELECT is(pg_temp.said(logsvc.update_scheduled_export(made ->> 'id', '{"q": "level=eror"}')),
+	'q UNKNOWN_LEVEL 6 no event has level eror: did you mean error? -> level=error', 'changed') FROM exports;
+SELECT is(logsvc.update_scheduled_export(made ->> 'id', '{"q": "level=error"}') -> 'warnings', '[]', 'and mended') FROM exports;
+SELECT is(pg_temp.said(pg_temp.export(jsonb_build_object('savedQueryId', logsvc.create_saved_query('{"name": "t", "q": "sttus=500"}') -> 'id'))),
+	'savedQueryId UNKNOWN_FIELD 0 no event has the field sttus: did you mean status?', 'of a saved query');
+SELECT is(pg_temp.said(pg_temp.export('{"q": "monthly=1", "range": {"earliest": "-7d"}}')), NULL, 'in its range');
+SELECT is(pg_temp.said(pg_temp.export('{"q": "monthly=1"}', '@weekly')), NULL, 'in the period of its cron');
 
 -- ---- whose, and what does not fail ----
 
