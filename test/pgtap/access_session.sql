@@ -1,5 +1,5 @@
 -- Acting as someone: tokens, keys, roles, revocation, and what cannot be forged.
-SELECT plan(133);
+SELECT plan(135);
 
 CREATE ROLE access_app;
 GRANT logsvc_tenant TO access_app;
@@ -128,6 +128,13 @@ SELECT is(pg_temp.by('dashboards', format('SELECT logsvc.dashboard_data(%L)', (S
 	'LS201', 'it does not see what it shows');
 SELECT is(pg_temp.by('dashboards', format('SELECT logsvc.share_dashboard(%L, %L)', (SELECT id FROM shown), 'link')),
 	'LS201', 'it makes no link to it');
+-- The audit log needs a permission of its own, in a query that is only kept too.
+INSERT INTO made
+SELECT 'exporter', j->>'id', j->>'token'
+FROM logsvc.create_token('acme', 'owner@acme.example', 'exports', '{logs:read,logs:export}') AS j;
+SELECT matches(pg_temp.by('exporter', format($$SELECT logsvc.create_scheduled_export('{"name": "x", "q": "%s", "cron": "@yearly",
+	"delivery": {"kind": "download"}}') ->> 'id'$$, q)), expected, 'an export of ' || q)
+FROM (VALUES ('index=main', '^exp_'), ('index=_audit', '^LS201$')) AS v (q, expected);
 
 SELECT is(pg_temp.by('full-access', $$SELECT logsvc.set_plan('acme', 'pro')$$), 'LS201',
 	'a key manages no billing');
