@@ -93,7 +93,7 @@ BEGIN
   END IF;
   -- CREATE and ATTACH: PARTITION OF would lock out every reader.
   EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.queue INCLUDING ALL,'
-    ' PRIMARY KEY (id), CHECK (segment = %s)) WITH (fillfactor = 100,'
+    ' PRIMARY KEY (id, organization_id), CHECK (segment = %s)) WITH (fillfactor = 100,'
     ' autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,'
     ' autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1,'
     ' autovacuum_analyze_threshold = 2147483647,'

@@ -1,7 +1,7 @@
 -- Deletions of events that somebody has asked for; compactors do the work.
 
 CREATE TABLE logsvc_internal.deletion (
-	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	id uuid NOT NULL DEFAULT logsvc_internal.new_id(),
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
 	created_at timestamptz NOT NULL DEFAULT now(),
 	created_by text NOT NULL,
@@ -21,7 +21,8 @@ CREATE TABLE logsvc_internal.deletion (
 	next_part bigint NOT NULL DEFAULT 0,
 	end_part bigint,
 	error text,
-	finished_at timestamptz
+	finished_at timestamptz,
+	PRIMARY KEY (id, organization_id)
 );
 COMMENT ON TABLE logsvc_internal.deletion IS
 'Deletions of events that match a filter, up to a batch number; parts with ids from next_part '

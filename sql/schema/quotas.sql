@@ -31,7 +31,7 @@ CREATE INDEX ingest_day_day ON logsvc_internal.ingest_day (day);
 
 -- Rows as those of the queue, but of events beyond a quota.
 CREATE TABLE logsvc_internal.deferred (
-	id bigint PRIMARY KEY,
+	id bigint NOT NULL,
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
 	bytes bigint NOT NULL,
 	rows integer NOT NULL,
@@ -41,7 +41,8 @@ CREATE TABLE logsvc_internal.deferred (
 	header bytea NOT NULL,
 	body bytea NOT NULL,
 	deferred_at timestamptz NOT NULL,
-	expires_at timestamptz NOT NULL
+	expires_at timestamptz NOT NULL,
+	PRIMARY KEY (id, organization_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
 	autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE logsvc_internal.deferred

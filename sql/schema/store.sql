@@ -1,4 +1,7 @@
 -- The store: the durable queue and the parts.
+--
+-- The tables of events can be distributed over several servers by their organization:
+-- each key has it, and no policy has a subquery.  test/pgtap/distribution.sql checks this.
 
 -- What acceptors have accepted and no writer has stored yet.  A row is a part
 -- of level 0 with the events of one organization of one group commit; its id
@@ -46,7 +49,7 @@ SELECT logsvc_internal.make_queue_segment(n) FROM pg_catalog.generate_series(0, 
 -- What could not be stored.  A row is what an entry of the queue is: a part of
 -- level 0, or bytes that should be one.
 CREATE TABLE logsvc_internal.dead_letter (
-  id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+  id uuid NOT NULL DEFAULT logsvc_internal.new_id(),
   organization_id uuid NOT NULL,
   batch bigint NOT NULL,
   rows integer NOT NULL,
@@ -65,6 +68,7 @@ CREATE TABLE logsvc_internal.dead_letter (
   closed_at timestamptz,
   header bytea,
   body bytea,
+  PRIMARY KEY (id, organization_id),
   CHECK ((status IN ('dead', 'replaying')) = (header IS NOT NULL AND body IS NOT NULL)),
   CHECK ((status IN ('dead', 'replaying')) = (closed_at IS NULL))
 );
@@ -116,7 +120,7 @@ COMMENT ON COLUMN logsvc_internal.part.level_mask IS
 -- back twice when a dump is restored, with the parent by CREATE EXTENSION and
 -- with each daily partition, which is an ordinary table to pg_dump.
 CREATE TABLE logsvc_internal.part_other PARTITION OF logsvc_internal.part DEFAULT;
-ALTER TABLE logsvc_internal.part_other ADD PRIMARY KEY (id);
+ALTER TABLE logsvc_internal.part_other ADD PRIMARY KEY (id, organization_id);
 CREATE INDEX part_other_time ON logsvc_internal.part_other (organization_id, max_time);
 ALTER TABLE logsvc_internal.part_other
   ALTER header SET STORAGE MAIN,
@@ -149,7 +153,7 @@ GRANT SELECT ON logsvc_internal.queue, logsvc_internal.part TO logsvc_reader;
 -- The audit log needs a permission of its own, whatever door is taken.
 CREATE POLICY tenant ON logsvc_internal.queue FOR SELECT TO logsvc_reader
   USING (organization_id = logsvc_internal.current_organization()
-    AND (NOT audit OR (SELECT logsvc_internal.may_read_audit())));
+    AND (NOT audit OR logsvc_internal.may_read_audit()));
 CREATE POLICY tenant ON logsvc_internal.part FOR SELECT TO logsvc_reader
   USING (organization_id = logsvc_internal.current_organization()
-    AND (index_name <> '_audit' OR (SELECT logsvc_internal.may_read_audit())));
+    AND (index_name <> '_audit' OR logsvc_internal.may_read_audit()));

@@ -1,4 +1,4 @@
--- schema 811f298fb27b4a41
+-- schema 4596a8da576082a2
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -773,3 +773,31 @@ COMMENT ON TABLE logsvc_internal.import_row IS
 'logsvc.import_organization takes those of its own transaction';
 ALTER TABLE logsvc_internal.import_row ENABLE ROW LEVEL SECURITY;
 SELECT pg_extension_config_dump('logsvc_internal.import_row', 'WHERE false');
+
+-- ---- keys with the organization, policies without subqueries ----
+
+DO $$
+DECLARE
+	keyed record;
+BEGIN
+	FOR keyed IN
+		SELECT c.relname AS name, k.conname AS key, a.attname AS first
+		FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+		JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+		WHERE k.contype = 'p' AND array_length(k.conkey, 1) = 1
+			AND (c.oid IN (SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent IN
+				('logsvc_internal.part'::regclass, 'logsvc_internal.queue'::regclass))
+				OR c.oid IN ('logsvc_internal.dead_letter'::regclass, 'logsvc_internal.deferred'::regclass,
+					'logsvc_internal.deletion'::regclass))
+	LOOP
+		EXECUTE format('ALTER TABLE logsvc_internal.%I DROP CONSTRAINT %I, ADD CONSTRAINT %I'
+			' PRIMARY KEY (%I, organization_id)', keyed.name, keyed.key, keyed.key, keyed.first);
+	END LOOP;
+END
+$$;
+ALTER POLICY tenant ON logsvc_internal.queue
+	USING (organization_id = logsvc_internal.current_organization()
+		AND (NOT audit OR logsvc_internal.may_read_audit()));
+ALTER POLICY tenant ON logsvc_internal.part
+	USING (organization_id = logsvc_internal.current_organization()
+		AND (index_name <> '_audit' OR logsvc_internal.may_read_audit()));

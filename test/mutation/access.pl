@@ -346,7 +346,7 @@ my @mutations = (
 	['function: lookup table by everybody', 'sql/api/lookups.sql', "PERFORM logsvc_internal.require_permission('pipelines:manage');\n\tPERFORM logsvc_internal.check_change_rate();\n\ttarget := logsvc_internal.current_organization();\n\tIF name", "target := logsvc_internal.current_organization();\n\tIF name", @in_sql],
 	['function: a lookup table of others', 'sql/api/lookups.sql', 'l.organization_id = logsvc_internal.current_organization() AND l.name = get_lookup.name', 'l.name = get_lookup.name', 'test/pgtap/search_lookups.sql'],
 	['lookup: a table of test keys', 'src/query/plan_lookup.c', 'principal->test_key ||', 'false ||', 'test/pgtap/search_lookups.sql'],
-	['rows: audit entries in the queue', 'sql/schema/store.sql', "NOT audit OR (SELECT", "true OR (SELECT", 'test/pgtap/row_security.sql', 'test/pgtap/audit_read.sql', 'test/t/management/audit.pl'],
+	['rows: audit entries in the queue', 'sql/schema/store.sql', "NOT audit OR logsvc", "true OR logsvc", 'test/pgtap/row_security.sql', 'test/pgtap/audit_read.sql', 'test/t/management/audit.pl'],
 	['rows: audit entries in parts', 'sql/schema/store.sql', "index_name <> '_audit' OR", "true OR", 'test/pgtap/row_security.sql', 'test/pgtap/audit_read.sql', 'test/t/management/audit.pl'],
 	['function: the size of the audit log', 'sql/api/indexes.sql', "i.name <> '_audit' OR logsvc_internal.may_read_audit()", 'true', 'test/pgtap/audit_read.sql'],
 	['function: usage of deleted organizations', 'sql/api/organizations.sql', 'PERFORM logsvc_internal.carry_usage(account.id, created.id);', '', 'test/pgtap/past_usage.sql'],

@@ -1,0 +1,52 @@
+-- The tables of events can be distributed over servers by their organization: what
+-- Citus would refuse is refused here, without Citus.
+SELECT plan(9);
+
+CREATE TEMP TABLE distributed (name regclass);
+INSERT INTO distributed SELECT format('logsvc_internal.%I', t)::regclass
+FROM unnest('{part,queue,deferred,dead_letter,deletion,ingest_tally,ingest_day}'::text[]) AS t;
+INSERT INTO distributed SELECT i.inhrelid::regclass FROM pg_inherits i JOIN distributed d ON d.name = i.inhparent;
+-- Those that are made later.
+SELECT ok(logsvc_internal.make_part_partition('2020-02-29'), 'a day gets a partition');
+SELECT lives_ok($$ SELECT logsvc_internal.make_queue_segment(4) $$, 'the queue gets a segment');
+INSERT INTO distributed VALUES ('logsvc_internal.part_20200229'), ('logsvc_internal.queue_4');
+
+SELECT is_empty($$
+	SELECT d.name FROM distributed d WHERE NOT EXISTS (SELECT FROM pg_attribute a
+		WHERE a.attrelid = d.name AND a.attname = 'organization_id' AND a.atttypid = 'uuid'::regtype AND a.attnotnull)
+$$, 'each row has an organization');
+
+SELECT is_empty($$
+	SELECT i.indexrelid::regclass FROM distributed d JOIN pg_index i ON i.indrelid = d.name
+	WHERE (i.indisunique OR i.indisexclusion) AND NOT EXISTS (SELECT FROM pg_attribute a
+		WHERE a.attrelid = d.name AND a.attname = 'organization_id' AND a.attnum = ANY (i.indkey::int2[]))
+$$, 'each unique index has the organization');
+
+-- Rows that move to another server are found by their keys there.
+SELECT is_empty($$
+	SELECT d.name FROM distributed d JOIN pg_class c ON c.oid = d.name
+	WHERE c.relkind = 'r' AND d.name <> 'logsvc_internal.ingest_tally'::regclass
+		AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = d.name AND k.contype = 'p')
+$$, 'each table that can be large has a primary key');
+
+SELECT is_empty($$
+	SELECT d.name, t.tgname FROM distributed d JOIN pg_trigger t ON t.tgrelid = d.name WHERE NOT t.tgisinternal
+$$, 'none has a trigger');
+
+SELECT is_empty($$
+	SELECT k.conrelid::regclass, k.conname FROM pg_constraint k
+	WHERE k.contype = 'f' AND (k.confrelid IN (SELECT name FROM distributed)
+		OR k.conrelid IN (SELECT name FROM distributed) AND k.confrelid <> 'logsvc_internal.organization'::regclass)
+$$, 'none is referred to, and none refers to another table than that of organizations');
+
+SELECT is_empty($$
+	SELECT d.name, p.polname FROM distributed d JOIN pg_policy p ON p.polrelid = d.name
+	WHERE coalesce(p.polqual::text, '') || coalesce(p.polwithcheck::text, '') LIKE '%SUBLINK%'
+$$, 'no policy has a subquery');
+
+SELECT is_empty($$
+	SELECT d.name, a.attname FROM distributed d JOIN pg_attribute a ON a.attrelid = d.name
+	WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attidentity <> '' OR a.attgenerated <> '')
+$$, 'no column numbers itself');
+
+SELECT * FROM finish();
