@@ -422,7 +422,9 @@ translate(ls_str text, ls_arena *arena, ls_query_translation *translation)
 	if (is_logql)
 		return true;
 	if (attempt(text, arena, ls_query_read_sql, false, &sql) ||
-		(sql.certain && sql.problem != NULL))
+		(sql.certain &&
+		 (sql.problem != NULL || attempt(text, arena, ls_query_read_sql, true, &sql) ||
+		  sql.problem != NULL)))
 	{
 		*translation = sql;
 		return true;

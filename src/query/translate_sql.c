@@ -7,6 +7,9 @@
  * LIKE 'pay%').  What one table, plain conditions, GROUP BY, ORDER BY and LIMIT say is written in ours.  All
  * else belongs into SQL, over the view logsvc.logs.
  *
+ * NOT of SQL finds no event that lacks the field, as our != does, and our NOT finds it.  So NOT is
+ * written into the conditions: NOT (a = 1 AND b > 2) is (a!=1 OR b<=2).
+ *
  *-------------------------------------------------------------------------
  */
 #include "src/query/translate.h"
@@ -107,6 +110,14 @@ read_name(ls_query_source *s, ls_str *name)
 	if (name->len == 0 || is_keyword(*name) || (name->data[0] >= '0' && name->data[0] <= '9') ||
 		name->data[name->len - 1] == '.' || memchr(name->data, ' ', name->len) != NULL)
 		return ls_query_source_fail(s, NULL);
+	for (ls_query_builtin b = LS_QUERY_EVENT; b <= LS_QUERY_SPAN_ID; b++)
+	{
+		const char *builtin = ls_query_builtin_name(b);
+
+		/* Case counts in the names of attributes only. */
+		if (ls_str_eq_nocase(*name, ls_str_make(builtin, strlen(builtin))))
+			*name = ls_str_make(builtin, strlen(builtin));
+	}
 	return true;
 }
 
@@ -136,10 +147,13 @@ read_value(ls_query_source *s, sql_value *value)
 	value->text = ls_str_make(s->text.data + start, s->pos - start);
 	if (ls_query_source_char(s, 0) == '(')
 		return ls_query_source_fail(s, IN_SQL);
-	if (!ls_query_is_number(value->text) &&
-		(!ls_query_is_plain_word(value->text) || is_keyword(value->text)))
+	if (ls_query_is_number(value->text))
+		return true;
+	if (!ls_query_is_plain_word(value->text) || is_keyword(value->text))
 		return ls_query_source_fail(s, NULL);
-	return true;
+	/* In a SELECT a word is a column; conditions alone may have values without quotes, as ours do. */
+	return !s->certain || ls_str_eq_nocase(value->text, LS_STR("true")) ||
+		   ls_str_eq_nocase(value->text, LS_STR("false")) || ls_query_source_fail(s, IN_SQL);
 }
 
 static void
@@ -157,45 +171,59 @@ is_wild(ls_str text)
 	return memchr(text.data, '%', text.len) != NULL || memchr(text.data, '_', text.len) != NULL;
 }
 
-/* field LIKE 'a%': a wildcard where it can be one, CONTAINS for '%a%', else an expression. */
+/* The field of a condition that ends with op; `equal`: it asks for a value, which index= does, too. */
 static bool
-write_like(ls_query_source *s, ls_buf *out, ls_str field, ls_str pattern, bool negated,
-		   bool any_case)
+write_field(ls_query_source *s, ls_buf *out, ls_str field, bool equal)
 {
-	bool plain = pattern.len > 0;
-	bool inside = pattern.len > 2 && pattern.data[0] == '%' && pattern.data[pattern.len - 1] == '%';
-	ls_buf regex;
+	if (ls_str_eq(field, LS_STR("index")))
+	{
+		if (!equal)
+			return ls_query_source_fail(s, "this condition on index");
+		ls_buf_str(out, field);
+		return true;
+	}
+	return ls_query_write_head_field(out, field) || ls_query_source_fail(s, NULL);
+}
 
+/* Do its comparisons ignore case in our language? */
+static bool
+ignores_case(ls_str field)
+{
+	ls_query_builtin builtin = ls_query_builtin_find(field);
+
+	return builtin == LS_QUERY_LEVEL || builtin == LS_QUERY_SOURCE || builtin == LS_QUERY_INDEX;
+}
+
+/* Can a pattern be written with * for %?  Between slashes it would be a regular expression. */
+static bool
+is_plain_pattern(ls_str pattern)
+{
 	for (size_t i = 0; i < pattern.len; i++)
 	{
 		char c = pattern.data[i];
 
-		if (c == '\\')
-			return ls_query_source_fail(s, "an escape in LIKE");
-		plain = plain && ((c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
-						  c == '%' || c == '.' || c == '/' || (c == '-' && i > 0));
+		if (!((c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || c == '%' ||
+			  c == '.' || c == '/' || (c == '-' && i > 0)))
+			return false;
 	}
-	if (!ls_query_write_head_field(out, field))
-		return ls_query_source_fail(s, NULL);
-	if (inside && !is_wild(ls_str_make(pattern.data + 1, pattern.len - 2)))
-	{
-		ls_buf_printf(out, negated ? " NOT CONTAINS " : " CONTAINS ");
-		ls_query_write_text(out, ls_str_make(pattern.data + 1, pattern.len - 2));
-		return true;
-	}
-	if (!is_wild(pattern))
-	{
-		ls_buf_printf(out, negated ? "!=" : "=");
-		ls_query_write_text(out, pattern);
-		return true;
-	}
-	if (plain && ls_query_builtin_find(field) != LS_QUERY_EVENT)
-	{
-		ls_buf_printf(out, negated ? "!=" : "=");
-		for (size_t i = 0; i < pattern.len; i++)
-			ls_buf_char(out, pattern.data[i] == '%' ? '*' : pattern.data[i]);
-		return true;
-	}
+	return pattern.len > 0 && (pattern.data[0] != '/' || pattern.data[pattern.len - 1] != '/');
+}
+
+static bool
+has_case(ls_str text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if ((lower(text.data[i]) >= 'a' && lower(text.data[i]) <= 'z') ||
+			(text.data[i] & 0x80) != 0)
+			return true;
+	return false;
+}
+
+static bool
+write_pattern(ls_query_source *s, ls_buf *out, ls_str pattern, bool any_case)
+{
+	ls_buf regex;
+
 	ls_buf_init(&regex, s->arena);
 	ls_buf_printf(&regex, any_case ? "(?is)^" : "(?s)^");
 	for (size_t i = 0; i < pattern.len; i++)
@@ -213,12 +241,53 @@ write_like(ls_query_source *s, ls_buf *out, ls_str field, ls_str pattern, bool n
 			ls_buf_char(&regex, c);
 		}
 	}
-	ls_buf_char(&regex, '$');
+	ls_buf_lit(&regex, "\\z");
 	if (regex.failed)
 		return ls_query_source_fail(s, NULL);
-	ls_buf_printf(out, negated ? " NOT MATCHES " : " MATCHES ");
 	ls_query_write_regex(out, ls_str_make(regex.data, regex.len));
 	return true;
+}
+
+/* field LIKE 'a%': a wildcard where it can be one, CONTAINS for '%a%', else an expression. */
+static bool
+write_like(ls_query_source *s, ls_buf *out, ls_str field, ls_str pattern, bool negated,
+		   bool any_case)
+{
+	bool inside = pattern.len > 2 && pattern.data[0] == '%' && pattern.data[pattern.len - 1] == '%';
+	/* = and * distinguish capitals. */
+	bool exact = !any_case || ignores_case(field) || !has_case(pattern);
+
+	if (memchr(pattern.data, '\\', pattern.len) != NULL)
+		return ls_query_source_fail(s, "an escape in LIKE");
+	if (inside && !is_wild(ls_str_make(pattern.data + 1, pattern.len - 2)))
+	{
+		if (!write_field(s, out, field, false))
+			return false;
+		ls_buf_printf(out, negated ? " NOT CONTAINS " : " CONTAINS ");
+		ls_query_write_text(out, ls_str_make(pattern.data + 1, pattern.len - 2));
+		return true;
+	}
+	if (exact && !is_wild(pattern))
+	{
+		if (!write_field(s, out, field, !negated))
+			return false;
+		ls_buf_printf(out, negated ? "!=" : "=");
+		ls_query_write_text(out, pattern);
+		return true;
+	}
+	if (exact && is_plain_pattern(pattern) && ls_query_builtin_find(field) != LS_QUERY_EVENT)
+	{
+		if (!write_field(s, out, field, !negated))
+			return false;
+		ls_buf_printf(out, negated ? "!=" : "=");
+		for (size_t i = 0; i < pattern.len; i++)
+			ls_buf_char(out, pattern.data[i] == '%' ? '*' : pattern.data[i]);
+		return true;
+	}
+	if (!write_field(s, out, field, false))
+		return false;
+	ls_buf_printf(out, negated ? " NOT MATCHES " : " MATCHES ");
+	return write_pattern(s, out, pattern, any_case || ignores_case(field));
 }
 
 static bool
@@ -228,8 +297,8 @@ write_list(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 
 	if (!ls_query_source_take(s, "(") || next_keyword(s, "select"))
 		return ls_query_source_fail(s, IN_SQL);
-	if (!ls_query_write_head_field(out, field))
-		return ls_query_source_fail(s, NULL);
+	if (!write_field(s, out, field, !negated))
+		return false;
 	ls_buf_printf(out, negated ? " NOT IN (" : " IN (");
 	do
 	{
@@ -243,52 +312,119 @@ write_list(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 	return ls_query_source_take(s, ")") || ls_query_source_fail(s, NULL);
 }
 
+/*
+ * A time that bounds the whole search is its range: without one a search looks at the last day only.
+ * The first attempt writes it so, which OR and parentheses do not allow.
+ */
+static bool
+write_range(ls_query_source *s, ls_buf *out, ls_str field, const char *op, const sql_value *value)
+{
+	ls_query_time time;
+	bool earliest = op[0] == '>';
+
+	if (s->compare_times || s->depth > 0 || !s->certain || (!earliest && op[1] == '=') ||
+		!ls_str_eq(field, LS_STR("timestamp")) || !value->quoted ||
+		!ls_query_time_parse(value->text, &time) || !time.absolute)
+		return false;
+	ls_buf_printf(out, earliest ? "earliest=" : "latest=");
+	write_value(out, value);
+	if (op[1] == '=' || !earliest)
+		return true;
+	ls_buf_char(out, ' ');
+	return false;
+}
+
+/* field op value; op is one of ours. */
+static bool
+write_comparison(ls_query_source *s, ls_buf *out, ls_str field, const char *op,
+				 const sql_value *value)
+{
+	if ((op[0] == '<' || op[0] == '>') && write_range(s, out, field, op, value))
+		return true;
+	if (!write_field(s, out, field, op[0] == '='))
+		return false;
+	ls_buf_append(out, op, strlen(op));
+	write_value(out, value);
+	return true;
+}
+
+/* After the name of a field: = 5. */
+static bool
+read_comparison(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
+{
+	static const struct
+	{
+		const char *written;
+		const char *ours;
+		const char *negated;
+	} operators[] = {
+		{"!=", "!=", "="}, {"<>", "!=", "="}, {">=", ">=", "<"}, {"<=", "<=", ">"},
+		{"==", "=", "!="}, {"=", "=", "!="},  {">", ">", "<="},  {"<", "<", ">="},
+	};
+	sql_value value;
+	size_t i = 0;
+
+	while (!ls_query_source_take(s, operators[i].written))
+		if (++i == sizeof(operators) / sizeof(operators[0]))
+			return false;
+	return read_value(s, &value) &&
+		   write_comparison(s, out, field, negated ? operators[i].negated : operators[i].ours,
+							&value);
+}
+
+static bool
+read_between(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
+{
+	sql_value from;
+	sql_value to;
+	bool range;
+
+	if (!read_value(s, &from) || !keyword(s, "and") || !read_value(s, &to))
+		return ls_query_source_fail(s, NULL);
+	s->marks++;
+	range = !negated && ls_str_eq(field, LS_STR("timestamp"));
+	if (!range)
+		ls_buf_char(out, '(');
+	if (!write_comparison(s, out, field, negated ? "<" : ">=", &from))
+		return false;
+	ls_buf_printf(out, negated ? " OR " : " ");
+	if (!write_comparison(s, out, field, negated ? ">" : "<=", &to))
+		return false;
+	if (!range)
+		ls_buf_char(out, ')');
+	return true;
+}
+
 /* field op value, and the tests that only SQL has. */
 static bool
-read_condition(ls_query_source *s, ls_buf *out)
+read_condition(ls_query_source *s, ls_buf *out, bool negated)
 {
-	static const char *const operators[] = {"!=", "<>", ">=", "<=", "==", "=", ">", "<"};
 	ls_str field;
 	sql_value value;
-	sql_value to;
-	bool negated;
 	bool any_case;
 
 	if (!read_name(s, &field))
 		return ls_query_source_fail(s, NULL);
 	if (ls_query_source_char(s, 0) == '(')
 		return ls_query_source_fail(s, IN_SQL);
-	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
-	{
-		if (!ls_query_source_take(s, operators[i]))
-			continue;
-		if (!read_value(s, &value))
-			return false;
-		if (!ls_query_write_head_field(out, field))
-			return ls_query_source_fail(s, NULL);
-		if (operators[i][0] == '<' && operators[i][1] == '>')
-			ls_buf_lit(out, "!=");
-		else if (operators[i][0] == '=')
-			ls_buf_char(out, '=');
-		else
-			ls_buf_append(out, operators[i], strlen(operators[i]));
-		write_value(out, &value);
+	if (read_comparison(s, out, field, negated))
 		return true;
-	}
+	if (s->failed)
+		return false;
 	if (keyword(s, "is"))
 	{
 		s->marks++;
-		negated = keyword(s, "not");
+		negated ^= keyword(s, "not");
 		if (!keyword(s, "null"))
 			return ls_query_source_fail(s, NULL);
 		if (!negated)
 			ls_buf_lit(out, "NOT ");
-		if (!ls_query_write_head_field(out, field))
-			return ls_query_source_fail(s, NULL);
+		if (!write_field(s, out, field, false))
+			return false;
 		ls_buf_lit(out, "=*");
 		return true;
 	}
-	negated = keyword(s, "not");
+	negated ^= keyword(s, "not");
 	any_case = next_keyword(s, "ilike");
 	if (keyword(s, "like") || keyword(s, "ilike"))
 	{
@@ -300,29 +436,17 @@ read_condition(ls_query_source *s, ls_buf *out)
 	}
 	if (keyword(s, "regexp") || keyword(s, "rlike"))
 	{
-		if (!read_value(s, &value) || !value.quoted || !ls_query_write_head_field(out, field))
+		if (!read_value(s, &value) || !value.quoted)
 			return ls_query_source_fail(s, NULL);
+		if (!write_field(s, out, field, false))
+			return false;
 		s->marks++;
 		ls_buf_printf(out, negated ? " NOT MATCHES " : " MATCHES ");
 		ls_query_write_regex(out, value.text);
 		return true;
 	}
 	if (keyword(s, "between"))
-	{
-		if (!read_value(s, &value) || !keyword(s, "and") || !read_value(s, &to))
-			return ls_query_source_fail(s, NULL);
-		s->marks++;
-		ls_buf_printf(out, negated ? "NOT (" : "(");
-		ls_query_write_head_field(out, field);
-		ls_buf_lit(out, ">=");
-		write_value(out, &value);
-		ls_buf_char(out, ' ');
-		ls_query_write_head_field(out, field);
-		ls_buf_lit(out, "<=");
-		write_value(out, &to);
-		ls_buf_char(out, ')');
-		return true;
-	}
+		return read_between(s, out, field, negated);
 	if (keyword(s, "in"))
 		return write_list(s, out, field, negated);
 	return ls_query_source_fail(s, NULL);
@@ -339,38 +463,80 @@ at_end(ls_query_source *s)
 		   next_keyword(s, "order") || next_keyword(s, "limit") || next_keyword(s, "having");
 }
 
-/* `loose`: conditions next to each other are joined, as in our language. */
 static bool
-read_conditions(ls_query_source *s, ls_buf *out, bool loose)
+insert(ls_buf *out, size_t at, char c)
 {
+	if (out->failed || !ls_buf_reserve(out, 1))
+		return false;
+	memmove(out->data + at + 1, out->data + at, out->len - at);
+	out->data[at] = c;
+	out->len++;
+	return true;
+}
+
+static bool read_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated);
+
+/* A condition, or several in parentheses, after any number of NOT. */
+static bool
+read_term(ls_query_source *s, ls_buf *out, bool loose, bool negated)
+{
+	while (keyword(s, "not"))
+		negated = !negated;
+	if (!ls_query_source_take(s, "("))
+		return read_condition(s, out, negated);
+	if (++s->depth > MAX_PARENTHESES)
+		return ls_query_source_fail(s, "parentheses nested as deep as these");
+	ls_buf_char(out, '(');
+	if (!read_conditions(s, out, loose, negated) || !ls_query_source_take(s, ")"))
+		return ls_query_source_fail(s, NULL);
+	ls_buf_char(out, ')');
+	s->depth--;
+	return true;
+}
+
+/*
+ * `loose`: conditions next to each other are joined, as in our language.  `negated`: AND becomes OR, whose
+ * parts need parentheses, and OR becomes AND.
+ */
+static bool
+read_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated)
+{
+	size_t start = out->len; /* of what is joined by AND */
+	bool several = false;
+	bool or = false;
+
 	for (;;)
 	{
-		while (keyword(s, "not"))
-			ls_buf_lit(out, "NOT ");
-		if (ls_query_source_take(s, "("))
+		bool end;
+
+		if (!read_term(s, out, loose, negated))
+			return false;
+		end = at_end(s);
+		if (!end && keyword(s, "or"))
+			or = true;
+		else if (!end)
 		{
-			if (++s->depth > MAX_PARENTHESES)
-				return ls_query_source_fail(s, "parentheses nested as deep as these");
-			ls_buf_char(out, '(');
-			if (!read_conditions(s, out, loose) || !ls_query_source_take(s, ")"))
+			bool and = keyword(s, "and");
+
+			if (!and&&!loose)
+				return ls_query_source_fail(s, IN_SQL);
+			ls_buf_printf(out, negated ? " OR " : and? " AND " : " ");
+			several = true;
+			continue;
+		}
+		if (negated && several && or)
+		{
+			if (!insert(out, start, '('))
 				return ls_query_source_fail(s, NULL);
 			ls_buf_char(out, ')');
-			s->depth--;
 		}
-		else if (!read_condition(s, out))
-			return false;
 		if (out->failed)
 			return ls_query_source_fail(s, NULL);
-		if (at_end(s))
+		if (end)
 			return true;
-		if (keyword(s, "and"))
-			ls_buf_lit(out, " AND ");
-		else if (keyword(s, "or"))
-			ls_buf_lit(out, " OR ");
-		else if (loose)
-			ls_buf_char(out, ' ');
-		else
-			return ls_query_source_fail(s, IN_SQL);
+		ls_buf_printf(out, negated ? " AND " : " OR ");
+		start = out->len;
+		several = false;
 	}
 }
 
@@ -379,17 +545,63 @@ typedef struct columns
 {
 	ls_buf fields;     /* written for a stage */
 	ls_buf aggregates; /* written for stats */
+	ls_str count;      /* the name of count(*); empty: there is none */
 	int n_fields;
 	bool all;
 } columns;
 
+static const char *const functions[] = {"count", "sum", "avg", "min", "max"};
+
+/* The function of that name; -1: none. */
+static int
+find_function(ls_str name)
+{
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (ls_str_eq_nocase(name, ls_str_make(functions[i], strlen(functions[i]))))
+			return (int) i;
+	return -1;
+}
+
+/* After the name of a function and its (. */
+static bool
+read_aggregate(ls_query_source *s, columns *c, const char *function)
+{
+	bool rows = ls_query_source_take(s, "*");
+	bool distinct = !rows && keyword(s, "distinct");
+	bool count = function == functions[0];
+	ls_str name;
+
+	if (c->aggregates.len > 0)
+		ls_buf_lit(&c->aggregates, ", ");
+	if ((rows || distinct) && !count)
+		return ls_query_source_fail(s, IN_SQL);
+	ls_buf_append(&c->aggregates, distinct ? "dc" : function, strlen(distinct ? "dc" : function));
+	if (!rows)
+	{
+		ls_buf_char(&c->aggregates, '(');
+		if (!read_name(s, &name) || !ls_query_write_field(&c->aggregates, name))
+			return ls_query_source_fail(s, IN_SQL);
+		ls_buf_char(&c->aggregates, ')');
+	}
+	else
+		c->count = LS_STR("count");
+	if (!ls_query_source_take(s, ")"))
+		return ls_query_source_fail(s, IN_SQL);
+	if (!keyword(s, "as"))
+		return !c->aggregates.failed;
+	if (!read_name(s, &name))
+		return false;
+	if (rows)
+		c->count = name;
+	ls_buf_lit(&c->aggregates, " as ");
+	return ls_query_write_field(&c->aggregates, name) || ls_query_source_fail(s, NULL);
+}
+
 static bool
 read_column(ls_query_source *s, columns *c)
 {
-	static const char *const functions[] = {"count", "sum", "avg", "min", "max"};
-	bool distinct = false;
 	ls_str name;
-	ls_str as;
+	int function;
 
 	if (ls_query_source_take(s, "*"))
 	{
@@ -407,46 +619,25 @@ read_column(ls_query_source *s, columns *c)
 			return ls_query_source_fail(s, NULL);
 		return next_keyword(s, "as") ? ls_query_source_fail(s, "another name for a column") : true;
 	}
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-	{
-		if (!ls_str_eq_nocase(name, ls_str_make(functions[i], strlen(functions[i]))))
-			continue;
-		if (c->aggregates.len > 0)
-			ls_buf_lit(&c->aggregates, ", ");
-		if (ls_query_source_take(s, "*"))
-			ls_buf_append(&c->aggregates, functions[i], strlen(functions[i]));
-		else
-		{
-			distinct = keyword(s, "distinct");
-			if ((distinct && i > 0) || !read_name(s, &name))
-				return ls_query_source_fail(s, IN_SQL);
-			ls_buf_printf(&c->aggregates, "%s(", distinct ? "dc" : functions[i]);
-			if (!ls_query_write_field(&c->aggregates, name))
-				return ls_query_source_fail(s, NULL);
-			ls_buf_char(&c->aggregates, ')');
-		}
-		if (!ls_query_source_take(s, ")"))
-			return ls_query_source_fail(s, IN_SQL);
-		if (keyword(s, "as"))
-		{
-			if (!read_name(s, &as))
-				return false;
-			ls_buf_lit(&c->aggregates, " as ");
-			if (!ls_query_write_field(&c->aggregates, as))
-				return ls_query_source_fail(s, NULL);
-		}
-		return !c->aggregates.failed;
-	}
-	return ls_query_source_fail(s, IN_SQL);
+	function = find_function(name);
+	return function >= 0 ? read_aggregate(s, c, functions[function])
+						 : ls_query_source_fail(s, IN_SQL);
 }
 
-/* ORDER BY a DESC, b; count(*) is the column count. */
+/* A stage ends what is there. */
+static void
+begin_stage(ls_buf *out, const char *name)
+{
+	ls_buf_printf(out, "%s| %s ", out->len > 0 ? " " : "", name);
+}
+
+/* ORDER BY a DESC, b */
 static bool
-read_order(ls_query_source *s, ls_buf *out)
+read_order(ls_query_source *s, ls_buf *out, const columns *c)
 {
 	bool first = true;
 
-	ls_buf_lit(out, " | sort ");
+	begin_stage(out, "sort");
 	do
 	{
 		size_t at;
@@ -456,24 +647,21 @@ read_order(ls_query_source *s, ls_buf *out)
 			ls_buf_lit(out, ", ");
 		first = false;
 		at = out->len;
-		if (!read_name(s, &name) || !ls_query_write_field(out, name))
+		if (!read_name(s, &name))
 			return ls_query_source_fail(s, NULL);
 		if (ls_query_source_take(s, "("))
 		{
-			if (!ls_str_eq_nocase(name, LS_STR("count")) || !ls_query_source_take(s, "*") ||
+			if (find_function(name) != 0 || c->count.len == 0 || !ls_query_source_take(s, "*") ||
 				!ls_query_source_take(s, ")"))
 				return ls_query_source_fail(s, IN_SQL);
+			name = c->count;
 		}
-		if (keyword(s, "desc"))
-		{
-			if (!ls_buf_reserve(out, 1))
-				return ls_query_source_fail(s, NULL);
-			memmove(out->data + at + 1, out->data + at, out->len - at);
-			out->data[at] = '-';
-			out->len++;
-		}
-		else
+		if (!ls_query_write_field(out, name))
+			return ls_query_source_fail(s, NULL);
+		if (!keyword(s, "desc"))
 			(void) keyword(s, "asc");
+		else if (!insert(out, at, '-'))
+			return ls_query_source_fail(s, NULL);
 	} while (ls_query_source_take(s, ","));
 	return true;
 }
@@ -495,13 +683,48 @@ is_surely_select(const ls_query_source *s)
 	return false;
 }
 
+/* After GROUP. */
+static bool
+read_groups(ls_query_source *s, ls_buf *groups)
+{
+	ls_str name;
+
+	if (!keyword(s, "by"))
+		return ls_query_source_fail(s, NULL);
+	do
+	{
+		if (groups->len > 0)
+			ls_buf_lit(groups, ", ");
+		if (!read_name(s, &name) || !ls_query_write_field(groups, name))
+			return ls_query_source_fail(s, IN_SQL);
+	} while (ls_query_source_take(s, ","));
+	return true;
+}
+
+/* Without aggregates the rows of each group are counted. */
+static void
+write_stats(ls_buf *out, columns *c, const ls_buf *by)
+{
+	if (c->aggregates.len == 0)
+	{
+		ls_buf_lit(&c->aggregates, "count");
+		c->count = LS_STR("count");
+	}
+	begin_stage(out, "stats");
+	ls_buf_append(out, c->aggregates.data, c->aggregates.len);
+	if (by->len == 0)
+		return;
+	ls_buf_lit(out, " by ");
+	ls_buf_append(out, by->data, by->len);
+}
+
 static bool
 read_select(ls_query_source *s, ls_buf *out)
 {
 	columns c = {.n_fields = 0};
 	ls_buf groups;
 	bool distinct;
-	bool grouped = false;
+	bool grouped;
 	ls_str table;
 	sql_value limit;
 
@@ -520,23 +743,11 @@ read_select(ls_query_source *s, ls_buf *out)
 	s->certain = true;
 	if (!read_name(s, &table))
 		return ls_query_source_fail(s, IN_SQL);
-	if (keyword(s, "where") && !read_conditions(s, out, false))
+	if (keyword(s, "where") && !read_conditions(s, out, false, false))
 		return ls_query_source_fail(s, IN_SQL);
-	if (keyword(s, "group"))
-	{
-		grouped = true;
-		if (!keyword(s, "by"))
-			return ls_query_source_fail(s, NULL);
-		do
-		{
-			ls_str name;
-
-			if (groups.len > 0)
-				ls_buf_lit(&groups, ", ");
-			if (!read_name(s, &name) || !ls_query_write_field(&groups, name))
-				return ls_query_source_fail(s, IN_SQL);
-		} while (ls_query_source_take(s, ","));
-	}
+	grouped = keyword(s, "group");
+	if (grouped && !read_groups(s, &groups))
+		return false;
 	if (distinct && (c.aggregates.len > 0 || c.all))
 		return ls_query_source_fail(s, IN_SQL);
 	/* Columns that are not aggregates are those of GROUP BY. */
@@ -547,26 +758,19 @@ read_select(ls_query_source *s, ls_buf *out)
 	if (!grouped && c.aggregates.len > 0 && (c.n_fields > 0 || c.all))
 		return ls_query_source_fail(s, IN_SQL);
 	if (grouped || c.aggregates.len > 0 || distinct)
-	{
-		ls_buf *by = distinct ? &c.fields : &groups;
-
-		ls_buf_printf(out, "%s| stats %.*s%s%.*s", out->len > 0 ? " " : "",
-					  c.aggregates.len > 0 ? (int) c.aggregates.len : (int) strlen("count"),
-					  c.aggregates.len > 0 ? c.aggregates.data : "count", by->len > 0 ? " by " : "",
-					  (int) by->len, by->len > 0 ? by->data : "");
-	}
-	if (keyword(s, "order") && (!keyword(s, "by") || !read_order(s, out)))
+		write_stats(out, &c, distinct ? &c.fields : &groups);
+	if (keyword(s, "order") && (!keyword(s, "by") || !read_order(s, out, &c)))
 		return ls_query_source_fail(s, IN_SQL);
 	if (keyword(s, "limit"))
 	{
 		if (!read_value(s, &limit) || !ls_query_is_number(limit.text))
 			return ls_query_source_fail(s, IN_SQL);
-		ls_buf_lit(out, " | head ");
+		begin_stage(out, "head");
 		ls_buf_str(out, limit.text);
 	}
 	if (!c.all && !distinct && !grouped && c.aggregates.len == 0)
 	{
-		ls_buf_lit(out, " | table ");
+		begin_stage(out, "table");
 		ls_buf_append(out, c.fields.data, c.fields.len);
 	}
 	(void) ls_query_source_take(s, ";");
@@ -581,7 +785,7 @@ ls_query_read_sql(ls_query_source *source, ls_buf *out)
 {
 	if (keyword(source, "select"))
 		return read_select(source, out);
-	if (!read_conditions(source, out, true))
+	if (!read_conditions(source, out, true, false))
 		return ls_query_source_fail(source, NULL);
 	/* Stages are ours. */
 	if (ls_query_source_char(source, 0) == '|')
