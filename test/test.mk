@@ -37,7 +37,7 @@ include test/unit/gateway.mk
 TEST_PROGRAMS = $(if $(TEST_TAP),build/unit/openapi) $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_checked)
 
 # A real identity provider and real exporters from npm; with Node when there is none.
-TEST_NPM = $(if $(strip $(foreach t,openid openapi otlp_sdk loggers resend mcp object_store,$(findstring $(t),$(TEST_TAP)))),build/npm/installed)
+TEST_NPM = $(if $(strip $(foreach t,openid openapi otlp_sdk loggers resend mcp object_store loki_tail,$(findstring $(t),$(TEST_TAP)))),build/npm/installed)
 # Shippers of Debian.
 TEST_SHIPPERS = $(if $(strip $(foreach t,syslog shippers,$(findstring $(t),$(TEST_TAP)))),build/shippers) \
 	$(if $(strip $(foreach t,senders/syslog shippers,$(findstring $(t),$(TEST_TAP)))),build/syslog-ng/versions)

@@ -324,6 +324,68 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.loki_buildinfo() IS
 'The version of Loki whose read API this is: GET /loki/api/v1/status/buildinfo';
 
+-- ---- following ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.tail_rows(
+  query text, start timestamptz, most integer, delay integer)
+RETURNS json
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'logsvc_tail_rows';
+COMMENT ON FUNCTION logsvc_internal.tail_rows(text, timestamptz, integer, integer) IS
+'Events that came in since the last call for this request, {"rows", "dropped"}; the first call: the newest since start';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.loki_nanoseconds(event jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (extract(epoch FROM (event ->> 'timestamp')::timestamptz) * 1000000)::bigint || '000';
+COMMENT ON FUNCTION logsvc_internal.loki_nanoseconds(jsonb) IS
+'The time of an event of a search';
+
+-- Events as streams, in the order of the events.
+CREATE OR REPLACE FUNCTION logsvc_internal.loki_streams(events jsonb) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT jsonb_agg(jsonb_build_object('stream', s.labels, 'values', s.entries) ORDER BY s.first)
+    FROM (SELECT e.labels, min(e.place) AS first, jsonb_agg(jsonb_build_array(
+                   logsvc_internal.loki_nanoseconds(e.item), coalesce(e.item ->> 'event', '')) ORDER BY e.place) AS entries
+            FROM (SELECT logsvc_internal.loki_stream(item) AS labels, item, place
+                    FROM jsonb_array_elements(events) WITH ORDINALITY a(item, place)) e
+           GROUP BY e.labels) s
+$$;
+COMMENT ON FUNCTION logsvc_internal.loki_streams(jsonb) IS
+'Events of a search as streams';
+
+-- A message of a WebSocket, or none.  The request is sent back each second.
+CREATE OR REPLACE FUNCTION logsvc_internal.loki_tail(form jsonb DEFAULT NULL)
+RETURNS logsvc_internal.http_response
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  asked jsonb := logsvc_internal.loki_read(form #>> '{query,0}', 'logs');
+  most integer := logsvc_internal.loki_limit(form, 100, 5000);
+  from_time timestamptz := logsvc_internal.loki_time(form, 'start', now() - interval '1 hour');
+  delay text := coalesce(nullif(form #>> '{delay_for,0}', ''), '0');
+  found jsonb;
+  dropped jsonb;
+  message jsonb;
+BEGIN
+  IF delay !~ '^[0-9]{1,9}$' THEN
+    PERFORM logsvc_internal.loki_refuse('delay_for: expected a number of seconds');
+  ELSIF delay::integer > 5 THEN
+    PERFORM logsvc_internal.loki_refuse('delay_for can''t be greater than 5');
+  END IF;
+  found := logsvc_internal.jsonb_of_events(
+    logsvc_internal.tail_rows(asked ->> 'query', from_time, most, delay::integer));
+  SELECT jsonb_agg(jsonb_build_object('timestamp', logsvc_internal.loki_nanoseconds(item),
+           'labels', logsvc_internal.loki_stream(item)) ORDER BY place)
+    INTO dropped FROM jsonb_array_elements(found -> 'dropped') WITH ORDINALITY a(item, place);
+  IF found -> 'rows' <> '[]' OR dropped IS NOT NULL THEN
+    message := jsonb_build_object('streams', coalesce(logsvc_internal.loki_streams(found -> 'rows'), '[]'))
+      || CASE WHEN dropped IS NULL THEN '{}' ELSE jsonb_build_object('dropped_entries', dropped) END;
+  END IF;
+  RETURN ROW(200, NULL, 'application/json', convert_to(coalesce(message::text, ''), 'UTF8'))::logsvc_internal.http_response;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.loki_tail(jsonb) IS
+'New events since the last call for this request: GET /loki/api/v1/tail';
+
 -- ---- queries ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.loki_stats(answer jsonb, entries integer) RETURNS jsonb
@@ -363,14 +425,7 @@ BEGIN
   answer := logsvc_internal.jsonb_of_events(logsvc_internal.search_bounded(
     (asked ->> 'query') || CASE direction WHEN 'forward' THEN format(' | sort %s timestamp', most) ELSE '' END,
     logsvc_internal.loki_iso(r.from_time), logsvc_internal.loki_iso(r.to_time), most));
-  RETURN logsvc_internal.loki_answer('streams', (
-    SELECT jsonb_agg(jsonb_build_object('stream', s.labels, 'values', s.entries) ORDER BY s.first)
-      FROM (SELECT e.labels, min(e.place) AS first, jsonb_agg(jsonb_build_array(
-                     (extract(epoch FROM (e.item ->> 'timestamp')::timestamptz) * 1000000)::bigint || '000',
-                     coalesce(e.item ->> 'event', '')) ORDER BY e.place) AS entries
-              FROM (SELECT logsvc_internal.loki_stream(item) AS labels, item, place
-                      FROM jsonb_array_elements(answer #> '{data,rows}') WITH ORDINALITY a(item, place)
-                   ) e GROUP BY e.labels) s),
+  RETURN logsvc_internal.loki_answer('streams', logsvc_internal.loki_streams(answer #> '{data,rows}'),
     answer, jsonb_array_length(answer #> '{data,rows}'));
 END
 $$;
@@ -657,5 +712,7 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.loki_aggregate(jsonb, jsonb[], integer[], integer[], numeric[]),
   logsvc_internal.loki_number(numeric), logsvc_internal.loki_text(float8), logsvc_internal.loki_float(jsonb),
   logsvc_internal.loki_metric(jsonb, timestamptz, timestamptz, bigint, boolean),
-  logsvc_internal.loki_query_range(jsonb), logsvc_internal.loki_query(jsonb)
+  logsvc_internal.loki_query_range(jsonb), logsvc_internal.loki_query(jsonb),
+  logsvc_internal.tail_rows(text, timestamptz, integer, integer), logsvc_internal.loki_nanoseconds(jsonb),
+  logsvc_internal.loki_streams(jsonb), logsvc_internal.loki_tail(jsonb)
 TO logsvc_reader;

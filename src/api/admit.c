@@ -241,11 +241,14 @@ from_our_pages(const ls_request *request, const ls_principal *principal)
 {
 	const ls_route *route = &ls_routes[request->route];
 
-	if (strcmp(route->method, "GET") == 0)
+	/* A browser opens a WebSocket for any page, and adds a password that it knows. */
+	bool socket = request->route == LS_ROUTE_LOKI_TAIL;
+
+	if (strcmp(route->method, "GET") == 0 && !socket)
 		return true;
 	/* The specification of MCP asks for that: assistants are no pages. */
 	if (principal->kind == LS_PRINCIPAL_USER ||
-		(request->route == LS_ROUTE_MCP && request->origin.len > 0))
+		((request->route == LS_ROUTE_MCP || socket) && request->origin.len > 0))
 		return ls_origin_allowed(request->origin);
 	return route->credentials[0] != '\0' || request->origin.len == 0 ||
 		   ls_origin_allowed(request->origin);

@@ -17,6 +17,8 @@ next_route(uint32 route)
 	{
 		case LS_ROUTE_TAIL:
 			return LS_ROUTE_TAIL_NEXT;
+		case LS_ROUTE_LOKI_TAIL:
+			return LS_ROUTE_LOKI_TAIL_NEXT;
 		case LS_ROUTE_EXPORT:
 			return LS_ROUTE_EXPORT_NEXT;
 		default:
@@ -27,8 +29,8 @@ next_route(uint32 route)
 bool
 ls_http_comes_in_pieces(uint32 route)
 {
-	return route == LS_ROUTE_TAIL_NEXT || route == LS_ROUTE_EXPORT_NEXT ||
-		   next_route(route) != route;
+	return route == LS_ROUTE_TAIL_NEXT || route == LS_ROUTE_LOKI_TAIL_NEXT ||
+		   route == LS_ROUTE_EXPORT_NEXT || next_route(route) != route;
 }
 
 /* What is said in the middle of a stream about why it ends. */
@@ -37,6 +39,9 @@ end_with_error(const ls_request *request, ls_response *response, ls_arena *arena
 {
 	ls_buf event;
 
+	/* The gateway closes a WebSocket with the error as its reason. */
+	if (request->route == LS_ROUTE_LOKI_TAIL_NEXT)
+		return;
 	if (request->route == LS_ROUTE_EXPORT_NEXT)
 	{
 		response->body = ls_export_failure(request->carried, response->body, arena);

@@ -71,6 +71,10 @@ ls_request_reset(ls_connection *c)
 	c->stream_ended = false;
 	c->stream_open = false;
 	c->stream_cut = false;
+	memset(&c->offer, 0, sizeof(c->offer));
+	c->wants_socket = false;
+	free(c->socket);
+	c->socket = NULL;
 	if (c->forwarded)
 	{
 		/* Until its next request it is one of the proxy's again. */

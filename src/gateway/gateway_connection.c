@@ -46,6 +46,7 @@ ls_connections_destroy(ls_gateway *gateway)
 		free(c->out);
 		free(c->header);
 		free(c->body);
+		free(c->socket);
 	}
 	free(gateway->connections);
 }
@@ -91,6 +92,10 @@ duration(const ls_gateway *gateway, deadline_kind kind)
 			return GATEWAY_PARK_MS;
 		case DEADLINE_INTAKE:
 			return GATEWAY_INTAKE_MS;
+		case DEADLINE_SOCKET:
+			return gateway->config.idle_timeout / 4 < GATEWAY_PING_MS
+					   ? gateway->config.idle_timeout / 4
+					   : GATEWAY_PING_MS;
 		default:
 			return GATEWAY_LINGER_MS;
 	}

@@ -126,7 +126,8 @@ wants_input(const ls_connection *c)
 {
 	return c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_IDLE ||
 		   c->state == CONNECTION_HEADER || c->state == CONNECTION_BODY ||
-		   (c->state == CONNECTION_INTAKE && !c->intake_waits);
+		   (c->state == CONNECTION_INTAKE && !c->intake_waits) ||
+		   (c->socket != NULL && c->state == CONNECTION_WRITING && !c->stream_ended);
 }
 
 /* The other side sends no more. */
@@ -188,6 +189,7 @@ step(ls_connection *c)
 	c->in_len = 0;
 	c->in_fresh = false;
 	used = c->state == CONNECTION_INTAKE ? ls_intake_take(c, scratch, len, false)
+		   : c->socket != NULL           ? ls_socket_take(c, scratch, len)
 										 : consume(c, scratch, len);
 	if (c->state == CONNECTION_FREE || c->state == CONNECTION_LINGER)
 		return false;
@@ -243,6 +245,8 @@ void
 ls_connection_drive(ls_connection *c)
 {
 	read_on(c);
+	if (c->socket != NULL)
+		ls_socket_answer(c);
 	/* The end of its input may have come with the request: no other event will tell. */
 	if (c->state == CONNECTION_WAITING && c->half_closed && c->complete)
 		probe(c);
@@ -295,11 +299,13 @@ ls_connection_event(ls_connection *c, uint32_t events)
 				probe(c);
 			break;
 		case CONNECTION_WRITING:
-			/* No reader of a stream half-closes. */
-			if (broken || (c->streaming && c->half_closed))
+			/* No reader of a stream half-closes; what the client of a WebSocket has said is read. */
+			if (broken || (c->streaming && c->half_closed && c->socket == NULL))
 				ls_connection_close(c);
 			else
 				ls_reply_flush(c);
+			if (c->state == CONNECTION_WRITING && c->socket != NULL)
+				ls_connection_drive(c);
 			break;
 		case CONNECTION_PARKED:
 			if (broken)
@@ -342,6 +348,9 @@ expire(ls_connection *c)
 				ls_connection_deadline(c, DEADLINE_WRITE);
 			else
 				ls_connection_cut(c);
+			break;
+		case DEADLINE_SOCKET:
+			ls_socket_expire(c);
 			break;
 		default:
 			ls_connection_close(c);

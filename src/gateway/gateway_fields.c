@@ -149,13 +149,22 @@ take_other(ls_connection *c, ls_str name, ls_str value)
 {
 	switch (name.len)
 	{
+		case 7:
+		case 17:
+			ls_websocket_field(&c->offer, name, value);
+			break;
 		case 10:
 			if (ls_str_eq_nocase(name, LS_STR("Connection")))
+			{
 				take_connection(c, value);
+				ls_websocket_field(&c->offer, name, value);
+			}
 			break;
 		case 21:
 			if (ls_str_eq_nocase(name, LS_STR("X-Elastic-Client-Meta")))
 				c->elastic = true;
+			else
+				ls_websocket_field(&c->offer, name, value);
 			break;
 		case 24:
 			if (ls_str_eq_nocase(name, LS_STR("X-Elastic-Product-Origin")))
@@ -179,6 +188,7 @@ ls_request_fields(ls_connection *c, const char *header, size_t len)
 
 	memset(request, 0, sizeof(*request));
 	c->asks_close = c->asks_keep_alive = c->elastic = false;
+	memset(&c->offer, 0, sizeof(c->offer));
 	if (!ls_http_next_line(ls_str_make(header, len), &at, &name, &line))
 		return;
 	while (ls_http_next_line(ls_str_make(header, len), &at, &name, &value))

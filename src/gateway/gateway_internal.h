@@ -6,7 +6,8 @@
  * A connection is driven (gateway_drive.c) while it wants input: its handshake,
  * a header, a body.  It is not read from while a worker has its request
  * (CHECKING, WAITING), while it waits for a place (PARKED) and while its answer
- * is on the way (WRITING).
+ * is on the way (WRITING).  A WebSocket is an answer that does not end, so it is in
+ * WRITING, but it is read from meanwhile.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +25,7 @@
 #include "src/gateway/http_choice.h"
 #include "src/gateway/http_syntax.h"
 #include "src/gateway/framing.h"
+#include "src/gateway/websocket.h"
 
 #ifdef POSTGRES_H
 #error "the gateway must not see PostgreSQL headers"
@@ -76,6 +78,9 @@
 /* A sender of a listener without HTTP that says nothing for so long is cut off. */
 #define GATEWAY_INTAKE_MS (24 * 3600 * 1000)
 
+/* The client of a WebSocket that says nothing for so long, or a quarter of the idle time, is pinged. */
+#define GATEWAY_PING_MS 15000
+
 typedef enum connection_state
 {
 	CONNECTION_FREE,
@@ -104,6 +109,7 @@ typedef enum deadline_kind
 	DEADLINE_LINGER,
 	DEADLINE_PARK,
 	DEADLINE_INTAKE,
+	DEADLINE_SOCKET,
 	DEADLINE_KINDS,
 	DEADLINE_NONE = DEADLINE_KINDS
 } deadline_kind;
@@ -134,6 +140,7 @@ typedef struct ls_tls ls_tls;               /* of a connection */
 typedef struct ls_tls_server ls_tls_server; /* of the gateway */
 typedef struct ls_share ls_share;           /* what one address or one sender has */
 typedef struct ls_intake ls_intake;         /* a listener without HTTP */
+typedef struct ls_socket ls_socket;         /* a WebSocket */
 typedef struct ls_console_state ls_console_state;
 typedef enum ls_io
 {
@@ -233,6 +240,12 @@ typedef struct ls_connection
 	bool stream_ended; /* there are no more */
 	bool stream_open;  /* a stream of events, which may end anywhere */
 	bool stream_cut;   /* its client must see that it is not complete */
+
+	/* a WebSocket */
+	ls_websocket_offer offer;                       /* as the header has it; its key is a view */
+	bool wants_socket;                              /* and the route has one */
+	char socket_accept[LS_WEBSOCKET_ACCEPT_LENGTH]; /* the answer to its key */
+	ls_socket *socket;                              /* NULL: none is open */
 
 	/* a sender without HTTP */
 	ls_intake *intake; /* NULL: HTTP */
@@ -463,6 +476,18 @@ extern void ls_reply_stream(ls_connection *c, const ls_response *response);
 extern void ls_reply_stream_break(ls_connection *c);
 extern void ls_reply_flush(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
+
+/* gateway_socket.c: WebSockets */
+extern void ls_socket_offered(ls_connection *c);
+extern bool ls_socket_open(ls_connection *c);
+extern size_t ls_socket_take(ls_connection *c, const char *data, size_t len);
+extern bool ls_socket_piece(ls_connection *c, const ls_response *piece);
+extern void ls_socket_end(ls_connection *c, const ls_response *last);
+extern void ls_socket_close(ls_connection *c, unsigned code, ls_str reason);
+extern void ls_socket_quiet(ls_connection *c);            /* all that waited is written */
+extern void ls_socket_answer(ls_connection *c);           /* what its client wants to have back */
+extern void ls_socket_expire(ls_connection *c);           /* it has said nothing for a while */
+extern bool ls_socket_was_closed(const ls_connection *c); /* by its client */
 
 /* gateway_console.c: the web console */
 extern bool ls_console_takes(const ls_connection *c); /* has its path a file or a screen? */

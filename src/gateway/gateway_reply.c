@@ -114,6 +114,9 @@ answered(ls_connection *c)
 	/* Without chunks nothing but a reset tells this end from a good one. */
 	if (c->stream_cut && c->scan.check.minor == 0)
 		ls_connection_cut(c);
+	/* Its client has something to say about the end, too. */
+	else if (c->socket != NULL && !ls_socket_was_closed(c))
+		ls_connection_linger(c);
 	else if (!must_close(c))
 	{
 		ls_request_reset(c);
@@ -159,7 +162,10 @@ ls_reply_flush(ls_connection *c)
 	{
 		ls_out_clear(c);
 		ls_share_leave(c, SHARE_SENDER);
-		ls_connection_deadline(c, DEADLINE_NONE);
+		if (c->socket != NULL)
+			ls_socket_quiet(c);
+		else
+			ls_connection_deadline(c, DEADLINE_NONE);
 	}
 }
 
@@ -369,6 +375,28 @@ make_head(ls_connection *c, const ls_response *response, bool pieces)
 	return ls_str_make(c->gateway->head, w.len);
 }
 
+/* The handshake of a WebSocket is complete. */
+static ls_str
+make_switch(ls_connection *c, const ls_response *response)
+{
+	head_writer w = {.c = c, .limit = GATEWAY_HEAD_SIZE - HEAD_RESERVE};
+
+	put(&w, LS_STR("HTTP/1.1 101 Switching Protocols\r\n"));
+	put_header(&w, LS_STR("Date"), date(c->gateway));
+	put_header(&w, LS_STR("X-Request-Id"), ls_str_make(c->request_id, c->request_id_len));
+	if (is_standby(c->gateway))
+		put_header(&w, LS_STR("X-Logsvc-Role"), LS_STR("standby"));
+	for (int i = 0; i < response->n_headers; i++)
+		put_header(&w, response->headers[i].name, response->headers[i].value);
+	w.limit = GATEWAY_HEAD_SIZE - 2; /* of the empty line */
+	put_header(&w, LS_STR("Upgrade"), LS_STR("websocket"));
+	put_header(&w, LS_STR("Connection"), LS_STR("Upgrade"));
+	put_header(&w, LS_STR("Sec-WebSocket-Accept"),
+			   ls_str_make(c->socket_accept, sizeof(c->socket_accept)));
+	put(&w, LS_STR("\r\n"));
+	return ls_str_make(c->gateway->head, w.len);
+}
+
 static void
 reply(ls_connection *c, const ls_response *response)
 {
@@ -410,6 +438,11 @@ write_refusal(const ls_connection *c, const ls_refusal *refusal, ls_response *re
 	response->body = ls_str_make(text, (size_t) len);
 	if (refusal->status == 503 || refusal->status == 429)
 		ls_response_header(response, LS_STR("Retry-After"), LS_STR("1"));
+	if (refusal->status == 426)
+	{
+		ls_response_header(response, LS_STR("Upgrade"), LS_STR("websocket"));
+		ls_response_header(response, LS_STR("Sec-WebSocket-Version"), LS_STR("13"));
+	}
 	if (refusal->status == 405 || refusal->code[0] == '\0')
 		ls_response_header(response, LS_STR("Allow"), ls_str_make(c->allow, strlen(c->allow)));
 }
@@ -509,6 +542,11 @@ ls_reply_stream_break(ls_connection *c)
 {
 	static const ls_response none = {0};
 
+	if (c->socket != NULL)
+	{
+		ls_socket_close(c, LS_WEBSOCKET_GOING_AWAY, LS_STR("The service is stopping"));
+		return;
+	}
 	if (c->stream_open)
 	{
 		end_stream(c, &none);
@@ -520,6 +558,25 @@ ls_reply_stream_break(ls_connection *c)
 	ls_reply_flush(c);
 }
 
+/* False: there is no memory for it, and the connection is closed. */
+static bool
+begin_stream(ls_connection *c, const ls_response *first)
+{
+	c->streaming = true;
+	c->stream_open = ls_str_eq(first->content_type, LS_STR("text/event-stream"));
+	/* Without chunks only the end of the connection tells the end. */
+	c->close_after = c->close_after || c->scan.check.minor == 0 || c->wants_socket;
+	ls_gateway_count_answer(c, first->status);
+	if (!ls_out_append(c, c->wants_socket ? make_switch(c, first) : make_head(c, first, true)) ||
+		(c->wants_socket && !ls_socket_open(c)))
+	{
+		ls_connection_close(c);
+		return false;
+	}
+	c->state = CONNECTION_WRITING;
+	return true;
+}
+
 /* A piece of an answer; the first one, without LS_RESPONSE_MORE the last one. */
 void
 ls_reply_stream(ls_connection *c, const ls_response *response)
@@ -527,24 +584,17 @@ ls_reply_stream(ls_connection *c, const ls_response *response)
 	bool more = (response->flags & LS_RESPONSE_MORE) != 0;
 	bool good = more || response->status == 200;
 
-	if (c->stream_ended)
+	if (c->stream_ended || (!c->streaming && !begin_stream(c, response)))
 		return;
-	if (!c->streaming)
+	if (c->socket != NULL)
 	{
-		ls_str head;
-
-		c->streaming = true;
-		c->stream_open = ls_str_eq(response->content_type, LS_STR("text/event-stream"));
-		/* Without chunks only the end of the connection tells the end. */
-		c->close_after = c->close_after || c->scan.check.minor == 0;
-		ls_gateway_count_answer(c, response->status);
-		head = make_head(c, response, true);
-		if (!ls_out_append(c, head))
-		{
-			ls_connection_close(c);
-			return;
-		}
-		c->state = CONNECTION_WRITING;
+		if (!more)
+			ls_socket_end(c, response);
+		else if (ls_socket_piece(c, response))
+			ls_reply_flush(c);
+		else
+			ls_connection_cut(c);
+		return;
 	}
 	if ((good || is_of_stream(response->content_type)) && !append_piece(c, response->body))
 		ls_connection_cut(c);

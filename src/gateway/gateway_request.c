@@ -235,7 +235,7 @@ pass_to_host(ls_connection *c, connection_state state, uint32_t flags, ls_str bo
 	ls_connection_deadline(c, DEADLINE_NONE);
 	c->state = state;
 	c->request.id = ls_connection_request_id(c);
-	c->request.flags = flags;
+	c->request.flags = flags | (c->wants_socket ? LS_REQUEST_WEBSOCKET : 0);
 	c->request.remote = ls_str_make(c->remote, strlen(c->remote));
 	c->request.request_id = ls_str_make(c->request_id, c->request_id_len);
 	c->request.body = body;
@@ -374,6 +374,8 @@ ls_request_begin(ls_connection *c, const char *header, size_t len)
 	}
 	ls_share_of_request(c);
 	find_route(c, method);
+	if (c->refusal.status == 0)
+		ls_socket_offered(c);
 	if (c->refusal.status == 0 && c->gateway->draining)
 		c->refusal = refusal_draining;
 	if (c->reserved && !is_health_check(c))

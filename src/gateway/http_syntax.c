@@ -596,6 +596,7 @@ ls_http_status_text(int status)
 		{413, "Payload Too Large"},
 		{415, "Unsupported Media Type"},
 		{422, "Unprocessable Entity"},
+		{426, "Upgrade Required"},
 		{429, "Too Many Requests"},
 		{431, "Request Header Fields Too Large"},
 		{500, "Internal Server Error"},

@@ -502,8 +502,9 @@ may_fail_with(const operation *o, const char *status, bool has_body)
 static ls_json_node *
 responses(const sources *s, const operation *o, bool has_body)
 {
-	static const char *const errors[] = {"400", "401", "403", "404", "408", "409", "410", "412",
-										 "413", "415", "422", "429", "431", "500", "502", "503"};
+	static const char *const errors[] = {"400", "401", "403", "404", "408", "409",
+										 "410", "412", "413", "415", "422", "426",
+										 "429", "431", "500", "502", "503"};
 	const ls_json_node *also = ls_node_member(o->about, "also");
 	ls_str form = ls_node_member_string(o->about, "error");
 	ls_json_node *all = ls_document_make(s->arena, "{}");

@@ -44,6 +44,9 @@ typedef enum ls_frame_kind
 /* Handed over by a worker that has counted it against its rate limit. */
 #define LS_REQUEST_COUNTED 8
 
+/* Its answer is a WebSocket: each piece is a message of it. */
+#define LS_REQUEST_WEBSOCKET 32
+
 /*
  * One HTTP request as a worker sees it.  Texts are empty when the header was
  * not sent.  They are what a client sent: not yet trusted.
@@ -95,6 +98,9 @@ typedef struct ls_request
  * the cost.  The answer comes later.
  */
 #define LS_RESPONSE_TAKEN 2
+
+/* The next response goes on with this piece: of a WebSocket both are one message. */
+#define LS_RESPONSE_SLICE 4
 
 typedef struct ls_response
 {

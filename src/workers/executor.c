@@ -119,6 +119,7 @@ send_slices(ls_channel *channel, ls_response *response, ls_buf *out)
 		ls_response slice = *response;
 
 		slice.body.len = SLICE;
+		slice.flags |= LS_RESPONSE_SLICE;
 		ls_frame_write_response(out, &slice);
 		if (out->failed)
 			return true;

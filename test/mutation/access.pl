@@ -65,6 +65,8 @@ my @mutations = (
 		'request->id == 0 && !from_our_pages(request, principal)', 'test/t/accounts/accounts.pl'],
 	['admission: origin of a session', 'src/api/admit.c', 'return ls_origin_allowed(request->origin);',
 		'return true;', 'test/t/accounts/accounts.pl'],
+	['admission: origin of a WebSocket', 'src/api/admit.c', 'bool socket = request->route == LS_ROUTE_LOKI_TAIL;',
+		'bool socket = false;', 'test/t/search/loki_tail.pl'],
 	['admission: origin of a sign-in', 'src/api/admit.c',
 		"route->credentials[0] != '\\0' || request->origin.len == 0 ||", 'true ||', 'test/t/accounts/accounts.pl'],
 	['admission: which keys pages of others may use', 'src/api/admit.c',

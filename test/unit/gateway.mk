@@ -2,7 +2,7 @@
 # test/bench/gateway.sh.
 
 GATEWAY_SOURCES := $(sort $(wildcard src/gateway/gateway*.c)) src/gateway/console_files.c src/gateway/http_choice.c src/gateway/http_syntax.c \
-	src/gateway/framing.c src/base/listener.c src/gateway/routes.c src/gateway/openapi.c src/gateway/schemas.c src/ipc/frame.c src/base/arena.c src/base/bytes.c src/base/digest.c \
+	src/gateway/framing.c src/gateway/websocket.c src/base/base64.c src/base/listener.c src/gateway/routes.c src/gateway/openapi.c src/gateway/schemas.c src/ipc/frame.c src/base/arena.c src/base/bytes.c src/base/digest.c \
 	src/base/address.c src/base/measure.c src/base/json.c src/base/json_document.c src/base/utf8.c test/unit/gateway_host.c
 
 # As it is shipped, and once more under sanitizers.

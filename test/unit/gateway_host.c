@@ -11,9 +11,10 @@
  * request says how it is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself),
  * size=N (bytes of answer), checks=1 (how many senders have been checked before their body was
  * read), pieces=N (so many pieces of 100,000 bytes, as the client reads them; one such request at a
- * time).  POST routes answer 202, others the request as seen.  What came over listeners
- * (listeners=...) is counted; lines=1 says how much, what the last message was, and what was logged
- * last.  lines_status=N: requests of listeners get this status from then on.
+ * time).  A WebSocket gets a message of size=N bytes in slices=N parts, and no end; with
+ * ends=STATUS it ends with that.  POST routes answer 202, others the request as seen.  What came
+ * over listeners (listeners=...) is counted; lines=1 says how much, what the last message was, and
+ * what was logged last.  lines_status=N: requests of listeners get this status from then on.
  * console=FOLDER: files of the web console; SIGHUP reads them again.  "console ..." says what is
  * wrong with them.  SIGTERM drains and stops, SIGUSR1 makes the service not ready.
  */
@@ -48,6 +49,7 @@ typedef struct delayed
 static ls_gateway *gateway;
 static uint64_t streaming; /* the request that is answered in pieces */
 static long pieces_left;
+static long sockets; /* that are open */
 static delayed waiting[MAX_DELAYED];
 static int n_waiting;
 static bool later; /* no answer inside the hook, as with real workers */
@@ -239,6 +241,32 @@ describe_lines(ls_buf *buf)
 	ls_buf_char(buf, '}');
 }
 
+static void
+open_socket(const ls_request *request, long size)
+{
+	long slices = parameter(request->query, "&slices=", 1);
+	int end = (int) parameter(request->query, "&ends=", 0);
+	char *body = malloc((size_t) size + 1);
+	ls_response piece = {.id = request->id, .status = 200, .flags = LS_RESPONSE_MORE};
+	uint64_t id = request->id;
+
+	memset(body, 'x', (size_t) size);
+	sockets++;
+	for (long i = 0; i < slices; i++)
+	{
+		piece.flags = LS_RESPONSE_MORE | (i + 1 < slices ? LS_RESPONSE_SLICE : 0);
+		piece.body = ls_str_make(body, (size_t) size);
+		ls_gateway_respond(gateway, &piece);
+	}
+	free(body);
+	if (end == 0)
+		return;
+	sockets--;
+	piece = (ls_response){.id = id, .status = end};
+	piece.body = LS_STR("{\"error\":\"the key was revoked\",\"code\":\"API_KEY_REVOKED\"}");
+	ls_gateway_respond(gateway, &piece);
+}
+
 static bool
 take_request(void *context, const ls_request *request, ls_response *refusal)
 {
@@ -283,6 +311,12 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 		refusal->status = 503;
 		refusal->body = LS_STR("{\"error\":\"busy\",\"code\":\"QUEUE_UNAVAILABLE\"}");
 		return false;
+	}
+	if ((request->flags & LS_REQUEST_WEBSOCKET) != 0 && status == 200 &&
+		parameter(request->query, "&pieces=", 0) == 0)
+	{
+		open_socket(request, size);
+		return true;
 	}
 	if (parameter(request->query, "&pieces=", 0) > 0)
 	{
@@ -376,6 +410,13 @@ cancel_request(void *context, uint64_t id)
 			fflush(stdout);
 			return;
 		}
+	}
+	if (sockets > 0)
+	{
+		sockets--;
+		printf("cancel\n");
+		fflush(stdout);
+		return;
 	}
 	printf("cancel of an unknown request\n");
 	fflush(stdout);

@@ -4,7 +4,7 @@
 # Rooms without PostgreSQL, and the pure files of the others.
 PURE_ROOMS = base pattern part engine verdict judge model identity decode pipeline
 PURE_SOURCES := $(sort $(foreach r,$(PURE_ROOMS),$(wildcard src/$(r)/*.c)) \
-	src/gateway/console_files.c src/gateway/http_choice.c src/gateway/http_syntax.c src/gateway/framing.c src/gateway/openapi.c src/gateway/routes.c src/gateway/schemas.c \
+	src/gateway/console_files.c src/gateway/http_choice.c src/gateway/http_syntax.c src/gateway/framing.c src/gateway/websocket.c src/gateway/openapi.c src/gateway/routes.c src/gateway/schemas.c \
 	$(shell grep -ls '(pure)' src/ipc/*.c src/query/*.c src/notify/*.c src/workspace/*.c src/api/*.c 2>/dev/null) \
 	$(filter %.c,$(GENERATED)))
 PURE_CFLAGS = -std=gnu11 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -I. -MMD -MP

@@ -111,6 +111,7 @@ GET    /loki/api/v1/series                  TS OAMV RFt logs:read
 POST   /loki/api/v1/series                  TS OAMV RFt logs:read
 GET    /loki/api/v1/index/stats             TS OAMV RFt logs:read
 GET    /loki/api/v1/index/volume            TS OAMV RFt logs:read
+GET    /loki/api/v1/tail                    T  OAMV RFt logs:read
 GET    /loki/api/v1/status/buildinfo        TS OAMV RFt logs:read
 GET    /api/v1/search/fields/{name}/values  TS OAMV RFt logs:read
 GET    /api/v1/templates                    TS OAMV RFt logs:read

@@ -37,7 +37,7 @@ foreach my $path (sort keys %{ $document->{paths} })
 # An empty schema says nothing, nor does an object without members.
 my @silent = grep {
 	my $o = $operations{$_};
-	my ($success) = grep { /^[235]/ && ($_ < 400 || $_ == 501) } sort keys %{ $o->{responses} };
+	my ($success) = grep { /^[1235]/ && ($_ < 400 || $_ == 501) } sort keys %{ $o->{responses} };
 	my $content = $o->{responses}{$success}{content};
 	!$content && $success !~ /^(?:204|302)$/
 	  || grep { !%{ $_->{schema} // {} } } values %{ $content // {} },
@@ -338,7 +338,7 @@ my %parameters = ('/api/v1/logs/{id}' => $event, '/api/v1/logs/{id}/context' => 
 	'/api/v1/pipelines/{id}' => $ids{pipe});
 # A tail does not end; nothing was deleted or lost, a file is not there yet, and no provider is on.
 my %cannot = map { $_ => 1 }
-  qw(TAIL DELETION DEAD_LETTER EXPORT_DOWNLOAD OAUTH_START OAUTH_CALLBACK);
+  qw(TAIL LOKI_TAIL DELETION DEAD_LETTER EXPORT_DOWNLOAD OAUTH_START OAUTH_CALLBACK);
 foreach my $name (sort keys %operations)
 {
 	my $o = $operations{$name};
