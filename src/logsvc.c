@@ -16,6 +16,7 @@
 #include "src/ipc/ipc.h"
 #include "src/query/query.h"
 #include "src/scan/scan.h"
+#include "src/store/store.h"
 #include "src/server/metrics.h"
 #include "src/workers/workers.h"
 
@@ -52,6 +53,7 @@ _PG_init(void)
 	ls_ingest_register();
 	ls_scan_register();
 	ls_lease_register();
+	ls_store_register();
 	ls_evaluation_register();
 	ls_workers_register();
 	ls_shmem_register();

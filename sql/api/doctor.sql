@@ -76,6 +76,9 @@ BEGIN
 			WHERE p.level BETWEEN 1 AND 8 AND p.day <= yesterday
 			GROUP BY p.organization_id, p.index_name, p.day
 			HAVING count(*) > 1 AND sum(p.rows) < 65536 AND max(p.created_at) < now() - interval '3 hours') AS u)
+		|| (SELECT jsonb_build_object('read_only', string_agg(format('%s since %s', o.slug, to_char(o.read_only_since, 'YYYY-MM-DD HH24:MI TZ')), ', '
+				ORDER BY o.read_only_since), 'read_only_first', (array_agg(o.slug ORDER BY o.read_only_since))[1])
+			FROM logsvc_internal.organization o WHERE o.read_only_since IS NOT NULL AND o.deleted_at IS NULL)
 		|| (SELECT jsonb_build_object('damaged', count(*)) FROM logsvc_internal.part p WHERE p.level = -1)
 		|| (SELECT jsonb_build_object('ahead', extract(epoch FROM max(s.minute) - now())) FROM logsvc_internal.status_minute s)
 		|| jsonb_build_object('failed', (SELECT array_to_string(s.failed, ', ') FROM logsvc_internal.status_minute s
@@ -243,6 +246,10 @@ BEGIN
 			format('postgresql.conf: logsvc.compactors = %s; then SELECT pg_reload_conf()', current_setting('logsvc.compactors')::int + 1)),
 		('damaged parts', (f ->> 'damaged')::bigint > 0, false, format('%s parts cannot be read', f ->> 'damaged'),
 			'SELECT * FROM logsvc.verify_parts() says which and why; restore them from a backup'),
+		('organizations', false, f ->> 'read_only' IS NOT NULL,
+			coalesce('read-only, so its events and changes are refused: ' || (f ->> 'read_only'), 'all take events'),
+			format('when it is not being moved: SELECT logsvc.set_organization_state(%L, ''active''); when it has moved: '
+				'SELECT logsvc.delete_organization(%1$L, ''NAME'')', f ->> 'read_only_first')),
 		('partitions', f ->> 'missing_days' IS NOT NULL, false,
 			coalesce('there are none for ' || (f ->> 'missing_days'), 'there are those of today and tomorrow'),
 			'the log of the server says why: "logsvc could not make partitions of its store"'),

@@ -393,6 +393,37 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.import_waiting(xid8) IS
 'Puts the entries of the queue and the deferred events of a stream among the dead letters that return; how many';
 
+-- A writer makes the partitions, because whoever does has a lock for which searches wait until it commits.
+CREATE OR REPLACE FUNCTION logsvc_internal.import_days(mine xid8, target uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	-- As ls_store_misses_day has it: what is past its retention would be dropped at once.
+	days date[] := ARRAY(SELECT DISTINCT (s.data ->> 'day')::date FROM logsvc_internal.import_row s
+		WHERE s.transaction = mine AND s.kind = 'part' AND EXISTS (SELECT FROM logsvc_internal.index_retention r
+			WHERE r.organization_id = target AND r.name = s.data ->> 'index_name' AND NOT starts_with(r.name, '_')
+				AND (((s.data ->> 'day')::date + 1)::timestamp AT TIME ZONE 'UTC'
+				< now() - make_interval(days => r.days)) IS NOT TRUE));
+	missing int := cardinality(days) + 1;
+	now_missing int;
+	patience timestamptz;
+BEGIN
+	LOOP
+		SELECT count(*) INTO now_missing FROM unnest(days) d
+		WHERE d > current_date - 366 AND to_regclass('logsvc_internal.part_' || to_char(d, 'YYYYMMDD')) IS NULL;
+		EXIT WHEN now_missing = 0 OR (now_missing = missing AND clock_timestamp() > patience);
+		IF patience IS NULL AND NOT logsvc_internal.ask_for_days(days) THEN
+			EXIT;
+		ELSIF now_missing < missing THEN
+			missing := now_missing;
+			patience := clock_timestamp() + interval '3 seconds';
+		END IF;
+		PERFORM pg_sleep(0.02);
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.import_days(xid8, uuid) IS
+'Has the partitions made that the parts of a stream need, and waits for them, but not for ones that cannot be made';
+
 CREATE OR REPLACE FUNCTION logsvc.import_organization(slug text DEFAULT NULL, name text DEFAULT NULL)
 RETURNS TABLE (kind text, "rows" bigint)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -450,6 +481,8 @@ BEGIN
 			CONTINUE;
 		ELSIF m.kind = 'deferred' THEN
 			CONTINUE;
+		ELSIF m.kind = 'part' THEN
+			PERFORM logsvc_internal.import_days(mine, target);
 		ELSIF m.kind = 'user_account' THEN
 			SELECT i.users, i.made INTO users, made FROM logsvc_internal.import_users(mine) i;
 			-- The first owner is a user of this server.

@@ -90,3 +90,8 @@ COMMENT ON FUNCTION logsvc_internal.make_part_partition(date) IS
 'Creates the partition of a day, if there is none; false: the default partition has events of that '
 'day, so it stays there';
 REVOKE ALL ON FUNCTION logsvc_internal.make_part_partition(date) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION logsvc_internal.ask_for_days(days date[]) RETURNS boolean
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_ask_for_days';
+COMMENT ON FUNCTION logsvc_internal.ask_for_days(date[]) IS
+'Asks a writer for the partitions of past days; false: none runs';

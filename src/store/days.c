@@ -14,6 +14,9 @@
  * partition; then their day stays there, because moving parts would take them from
  * searches with an older snapshot.
  *
+ * An import brings events of many days in one long transaction, which must not hold that
+ * lock until it ends.  So it asks the first writer for their partitions, and waits.
+ *
  *-------------------------------------------------------------------------
  */
 #include "src/store/store.h"
@@ -22,10 +25,15 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
+
+#include "src/ipc/ipc.h"
+
+PG_FUNCTION_INFO_V1(logsvc_ask_for_days);
 
 #define TRIES 20
 #define LOCK_TIMEOUT "10ms"
@@ -40,6 +48,28 @@ static struct
 	DateADT day;
 	TimestampTz until; /* 0: none */
 } refused[MAX_REFUSED];
+
+/* Days that somebody has asked for: a bit for each number modulo ASKED_DAYS. */
+#define ASKED_DAYS (6 * 64)
+StaticAssertDecl(ASKED_DAYS >= LS_STORE_DAYS, "no two days may have one bit");
+
+static pg_atomic_uint64 *asked = NULL;
+
+static void
+init_asked(void)
+{
+	for (int i = 0; i < ASKED_DAYS / 64; i++)
+		pg_atomic_init_u64(&asked[i], 0);
+}
+
+static const ls_shmem_item item = {"logsvc days", ASKED_DAYS / 64 * sizeof(pg_atomic_uint64),
+								   (void **) &asked, init_asked};
+
+void
+ls_store_register(void)
+{
+	ls_shmem_add(&item);
+}
 
 static DateADT
 today(void)
@@ -194,6 +224,67 @@ ls_store_make_days(const DateADT *days, int n)
 		}
 	}
 	return all;
+}
+
+/* The number of a day that is not negative, modulo ASKED_DAYS. */
+static int
+asked_bit(DateADT day)
+{
+	return ((int) (day % ASKED_DAYS) + ASKED_DAYS) % ASKED_DAYS;
+}
+
+/*
+ * ask_for_days(days date[]) returns boolean: asks the first writer for the partitions of past days, of
+ * the last LS_STORE_DAYS.  False: no service runs that could make them.
+ */
+Datum
+logsvc_ask_for_days(PG_FUNCTION_ARGS)
+{
+	DateADT now = today();
+	Datum *days;
+	bool *nulls;
+	int n;
+
+	if (!ls_shmem_ready() || ls_slot_get(LS_WORKER_WRITER, 0)->state != LS_SLOT_RUNNING)
+		PG_RETURN_BOOL(false);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), DATEOID, sizeof(DateADT), true, TYPALIGN_INT, &days,
+					  &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		DateADT day = nulls[i] ? DATEVAL_NOEND : DatumGetDateADT(days[i]);
+		int bit = asked_bit(day);
+
+		if (day > now - LS_STORE_DAYS && day <= now)
+			pg_atomic_fetch_or_u64(&asked[bit / 64], UINT64CONST(1) << bit % 64);
+	}
+	ls_slot_wake(ls_slot_get(LS_WORKER_WRITER, 0));
+	PG_RETURN_BOOL(true);
+}
+
+void
+ls_store_make_asked_days(void)
+{
+	DateADT now = today();
+	DateADT days[ASKED_DAYS];
+	int n = 0;
+
+	for (int i = 0; i < ASKED_DAYS / 64; i++)
+	{
+		uint64 bits = pg_atomic_read_u64(&asked[i]);
+
+		if (bits == 0)
+			continue;
+		bits = pg_atomic_exchange_u64(&asked[i], 0);
+		for (DateADT day = now - LS_STORE_DAYS + 1; day <= now; day++)
+		{
+			int bit = asked_bit(day);
+
+			if (bit / 64 == i && (bits >> bit % 64 & 1) != 0)
+				days[n++] = day;
+		}
+	}
+	if (n > 0)
+		(void) ls_store_make_days(days, n);
 }
 
 bool

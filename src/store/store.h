@@ -70,6 +70,12 @@ extern bool ls_store_make_days(const DateADT *days, int n);
 /* Makes the partitions of today and the next two days, likewise. */
 extern bool ls_store_make_days_ahead(void);
 
+/* Makes those that sessions have asked for (logsvc_internal.ask_for_days). */
+extern void ls_store_make_asked_days(void);
+
+/* Requests shared memory; called by _PG_init. */
+extern void ls_store_register(void);
+
 /* The UTC day of a time, as a date datum. */
 extern Datum ls_store_day(ls_time time);
 

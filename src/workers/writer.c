@@ -27,6 +27,7 @@ keep_partitions(void)
 	static TimestampTz next = 0;
 	TimestampTz now = GetCurrentTimestamp();
 
+	ls_store_make_asked_days();
 	if (now >= next)
 		next = now + (ls_store_make_days_ahead() ? PARTITION_INTERVAL : PARTITION_RETRY);
 	return (long) ((next - now) / 1000 + 1);

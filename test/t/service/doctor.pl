@@ -101,6 +101,9 @@ foreach (
 		'dead letters', 'warning', qr/^7 events/, qr/replay_dead_letters\(filter => '\{\}', organization => '\.\.\.'\).*discard_dead_letters\('REASON'/ ],
 	[ sprintf($part, 1, 1001), 'merging', 'warning', qr/^1001 parts/, qr/logsvc\.compactors = 2/ ],
 	[ sprintf($part, -1, 2), 'damaged parts', 'error', qr/^2 parts/, qr/verify_parts/ ],
+	[ "SELECT logsvc.create_organization('acme', 'free') ->> 'x'; "
+		. "UPDATE logsvc_internal.organization SET read_only_since = '2026-01-02 03:04+00'", 'organizations', 'warning',
+		qr/acme since 2026-01-02 03:04/, qr/set_organization_state\('acme', 'active'\).*delete_organization\('acme'/ ],
 	[ "DO 'BEGIN EXECUTE format(''DROP TABLE logsvc_internal.part_%s'', to_char((now() AT TIME ZONE ''UTC'')::date, ''YYYYMMDD'')); END'",
 		'partitions', 'error', qr/\d{4}-\d\d-\d\d/, qr/log of the server/ ],
 	[ "DO 'BEGIN FOR n IN 10..73 LOOP EXECUTE format(''CREATE TABLE logsvc_internal.part_%s PARTITION OF logsvc_internal.part "

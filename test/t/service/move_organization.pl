@@ -125,6 +125,8 @@ my $guest = $s->session('guest@example.org');
 $r = $s->http(POST => '/api/v1/invitations/accept', session => $guest, json => { token => 'inv-for-a-test' });
 is($r->{status}, 503, 'nobody joins it') or diag $r->{content};
 is($s->http(GET => '/api/v1/search', token => $acme->{token}, query => { q => 'level=error | stats count' })->{status}, 200, 'searches go on');
+is($s->http(POST => '/api/v1/evaluations/run-adhoc', token => $acme->{token}, json => { rows => ['migration applied'], criteria => 'applied?',
+	expectedItems => [ { id => 'a', description => 'the migration was applied' } ] })->{status}, 200, 'and evaluations');
 is($s->http(POST => '/api/v1/logs', token => $org{globex}{ingest_key}, json => { event => 'on time' })->{status}, 202, 'as do others');
 my (undef, $sqlstate) = $s->sql_error("SELECT logsvc.set_organization_state('acme', 'active')", user => 'app');
 is($sqlstate, 'LS202', 'operators only change the state');
@@ -328,6 +330,9 @@ my ($done, $result, $notes) = import('op', $file);
 ok($done, 'an operator imports it') or diag $notes;
 like($result, qr/^organization\|1$/m, 'one organization');
 like($result, qr/^part\|\d+$/m, 'its parts');
+is($t->sql("SELECT count(*) FROM logsvc_internal.part_other"), 0, 'days that had no partition have one');
+is($t->sql("SELECT count(DISTINCT p.tableoid) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = p.organization_id
+	WHERE o.slug = 'acme' AND p.index_name = 'main'"), 3, '... each of its own');
 like($notes, qr/1 users were made who have no password/, 'who has no password is said');
 is($t->sql("SELECT count(*) FROM logsvc_internal.import_row"), 0, 'no rows are left');
 ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM logsvc_internal.dead_letter WHERE status = 'replaying'}) == 0
