@@ -475,7 +475,8 @@ typedef struct ls_query
 	ls_query_filter *filter; /* NULL: every event */
 	ls_query_stages stages;
 	ls_query_warnings warnings;
-	ls_str *spaced_names; /* of `name: value`, which is words; a field in KQL */
+	ls_query_warnings doubts; /* of what may be right: to be said where nothing is found */
+	ls_str *spaced_names;     /* of `name: value`, which is words; a field in KQL */
 	uint32_t n_spaced_names;
 } ls_query;
 
@@ -514,6 +515,9 @@ extern bool ls_query_fail(ls_query_error *error, ls_arena *arena, ls_str text,
  */
 extern void ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span span,
 						  const char *message, ...) __attribute__((format(printf, 5, 6)));
+
+/* Makes warnings of the doubts of a query, which has found nothing. */
+extern void ls_query_say_doubts(ls_query *query, ls_arena *arena);
 
 /*
  * Warns that the query is probably in another language, with the same query in ours as

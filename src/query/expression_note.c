@@ -121,6 +121,39 @@ note_compare(notes *n, const ls_query_expr *expr)
 	suggest(n, before, right->span, &number);
 }
 
+/* field CONTAINS "pay*": without the stars, which may be right; like(field, "pay*"): the wildcard is %. */
+static void
+note_stars(notes *n, const ls_query_expr *expr)
+{
+	ls_query_state *state = n->state;
+	bool like = expr->kind == LS_QUERY_EXPR_CALL;
+	const ls_query_expr *text = expr->args[1];
+	uint32_t before = state->query->warnings.n;
+	ls_buf meant;
+
+	if (text->kind != LS_QUERY_EXPR_STRING || !is_wildcard(text->text) || n->left == 0 ||
+		memchr(text->text.data, '%', text->text.len) != NULL)
+		return;
+	n->left--;
+	ls_buf_init(&meant, state->arena);
+	ls_buf_char(&meant, '"');
+	for (size_t i = 0; i < text->text.len; i++)
+		if (text->text.data[i] == '"' || text->text.data[i] == '\\')
+			return;
+		else if (text->text.data[i] != '*')
+			ls_buf_char(&meant, text->text.data[i]);
+		else if (like)
+			ls_buf_char(&meant, '%');
+	ls_buf_char(&meant, '"');
+	ls_query_warn(state->query, state->arena, "WILDCARD_IN_QUOTES", text->span,
+				  like ? "a * is an ordinary character, the wildcard of like() is %%; write %.*s"
+					   : "in quotes a * is an ordinary character; write %.*s",
+				  meant.failed ? 0 : (int) ls_utf8_prefix_chars(meant.data, meant.len, 200),
+				  meant.failed ? "" : meant.data);
+	suggest(n, before, text->span, &meant);
+	ls_query_make_doubt(state, before);
+}
+
 /* Has it signs that only a regular expression has? */
 static bool
 is_regex(ls_str text)
@@ -147,6 +180,8 @@ note_call(notes *n, const ls_query_expr *expr)
 
 	if (arg == NULL || n->left == 0)
 		return;
+	if (expr->function == LS_QUERY_LIKE)
+		note_stars(n, expr);
 	if (expr->function == LS_QUERY_SUBSTR && expr->n_args == 3 &&
 		arg->kind == LS_QUERY_EXPR_NUMBER && arg->number == 0)
 	{
@@ -176,6 +211,8 @@ note(notes *n, const ls_query_expr *expr)
 		note_compare(n, expr);
 	else if (expr->kind == LS_QUERY_EXPR_CALL)
 		note_call(n, expr);
+	else if (expr->kind == LS_QUERY_EXPR_CONTAINS)
+		note_stars(n, expr);
 	else if (expr->kind == LS_QUERY_EXPR_IN && expr->args[0]->kind == LS_QUERY_EXPR_FIELD)
 		for (uint32_t i = 1; i < expr->n_args; i++)
 			note_wildcard(n, expr, expr->args[0], expr->args[i]);

@@ -87,6 +87,15 @@ extern void ls_query_note_expressions(ls_query_state *state);
 /* Warns where words of the head are probably a time range, and suggests it; range_note.c. */
 extern void ls_query_note_range(ls_query_state *state);
 
+/*
+ * If the error is inside of a time range in a stage, or at a duration: a hint, and perhaps the query that was meant;
+ * range_note.c.
+ */
+extern bool ls_query_guess_range(ls_query_state *state, const ls_query_token *token);
+
+/* The same for level=error|warn, whose second value is no stage; alternation.c. */
+extern bool ls_query_guess_alternation(ls_query_state *state, const ls_query_token *token);
+
 /* Is the token =, !=, <, <=, > or >=?  parse.c. */
 extern bool ls_query_is_comparison(int kind);
 
@@ -104,6 +113,9 @@ extern void ls_query_set_hint(ls_query_state *state, const char *format, ...)
 /* Sets the hint "did you mean X?" if one of the candidates is near. */
 extern void ls_query_hint_closest(ls_query_state *state, ls_str word, const ls_str *candidates,
 								  uint32_t n);
+
+/* Makes the warning at index `before` a doubt, if there is one. */
+extern void ls_query_make_doubt(ls_query_state *state, uint32_t before);
 
 /* The text of a span; an excerpt is at most 60 characters of it, for a message. */
 extern ls_str ls_query_slice(const ls_query_state *state, ls_query_span span);

@@ -30,6 +30,7 @@ static const struct
 
 /* At most this many levels are counted. */
 #define MOST_WORDS 3
+#define MOST_FIELDS 16
 
 typedef struct found
 {
@@ -259,10 +260,30 @@ typedef struct levels
 	ls_search *search;
 	bool check; /* nothing was searched: names that are like no level, too, and bounded work */
 	bool looked;
-	bool few;  /* the range has few parts */
-	bool some; /* it has events */
-	int n;     /* that were counted */
+	bool few;                                  /* the range has few parts */
+	bool some;                                 /* it has events */
+	int n;                                     /* that were counted */
+	const ls_query_field *fields[MOST_FIELDS]; /* that are the level of events */
+	int n_fields;
 } levels;
+
+static void
+note_level(void *context, ls_query_field *field, const ls_query_field *before, bool right)
+{
+	levels *l = context;
+
+	if (field->builtin == LS_QUERY_LEVEL && l->n_fields < MOST_FIELDS)
+		l->fields[l->n_fields++] = field;
+}
+
+static bool
+is_level(const levels *l, const ls_query_expr *expr)
+{
+	for (int i = 0; i < l->n_fields; i++)
+		if (expr->kind == LS_QUERY_EXPR_FIELD && expr->field == l->fields[i])
+			return true;
+	return false;
+}
 
 /* May the level be counted? */
 static bool
@@ -336,6 +357,56 @@ warn_levels(levels *l, const ls_query_filter *filter)
 		warn_level(l, filter->values.items[i]);
 }
 
+/* where level = "eror", level IN ("eror"), also inside of if() and the like; not where it is excluded. */
+static void
+warn_expression(levels *l, const ls_query_expr *expr)
+{
+	bool equal = (expr->kind == LS_QUERY_EXPR_COMPARE && expr->op == LS_QUERY_OP_EQ) ||
+				 (expr->kind == LS_QUERY_EXPR_IN && !expr->negated);
+
+	if (expr->kind == LS_QUERY_EXPR_NOT)
+		return;
+	for (uint32 i = 0; i < expr->n_args; i++)
+	{
+		const ls_query_expr *arg = expr->args[i];
+
+		if (equal && i > 0 && arg->kind == LS_QUERY_EXPR_STRING && is_level(l, expr->args[0]))
+		{
+			/* Its quotes stay. */
+			ls_query_value value = {
+				.kind = LS_QUERY_STRING,
+				.text = arg->text,
+				.span = {arg->span.start + 1, arg->span.end - 1},
+			};
+
+			warn_level(l, &value);
+		}
+		else
+			warn_expression(l, arg);
+	}
+}
+
+static void
+warn_stages(levels *l)
+{
+	const ls_query *query = l->search->query;
+
+	ls_query_each_reading(query, note_level, l);
+	for (uint32 i = 0; i < query->stages.n && l->n_fields > 0; i++)
+	{
+		const ls_query_stage *stage = query->stages.items[i];
+
+		if (stage->condition != NULL)
+			warn_expression(l, stage->condition);
+		for (uint32 j = 0; j < stage->assigns.n; j++)
+			if (stage->assigns.items[j]->value != NULL)
+				warn_expression(l, stage->assigns.items[j]->value);
+		for (uint32 j = 0; j < stage->aggregates.n; j++)
+			if (stage->aggregates.items[j]->arg != NULL)
+				warn_expression(l, stage->aggregates.items[j]->arg);
+	}
+}
+
 void
 ls_search_warn_levels(ls_search *search, bool check)
 {
@@ -348,6 +419,7 @@ ls_search_warn_levels(ls_search *search, bool check)
 		warn_level(&l, &value);
 	if (search->query->filter != NULL)
 		warn_levels(&l, search->query->filter);
+	warn_stages(&l);
 }
 
 void

@@ -58,6 +58,10 @@ warn_lower_case(ls_query_state *state, uint32_t i)
 					  after == TOK_BACKTICK || after == '(' || after == TOK_NOT;
 	const char *capitals = NULL;
 
+	/* between 10 and 20: no operator. */
+	if (i > 1 && t[-2].kind == TOK_WORD &&
+		ls_str_eq_nocase(ls_query_slice(state, t[-2].span), LS_STR("between")))
+		return;
 	if (ls_str_eq(word, LS_STR("and")) && term_before && term_after)
 		capitals = "AND";
 	else if (ls_str_eq(word, LS_STR("or")) && term_before && term_after)

@@ -229,6 +229,13 @@ refuse_guesses(ls_search *search)
 		if (w->suggestion.len > 0)
 			ls_search_fail(search, w->span, "%s", ls_cstring_of_str(w->message));
 	}
+	for (uint32 i = 0; i < query->doubts.n; i++)
+	{
+		const ls_query_warning *w = query->doubts.items[i];
+
+		if (w->suggestion.len > 0)
+			ls_search_fail(search, w->span, "%s", ls_cstring_of_str(w->message));
+	}
 	/* level: error, level IS NULL */
 	if (query->n_spaced_names > 0)
 		ls_search_fail(search, (ls_query_span){0, (uint32) query->text.len},

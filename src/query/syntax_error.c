@@ -152,6 +152,25 @@ ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span 
 	ls_query_append(arena, (void ***) &query->warnings.items, &query->warnings.n, warning);
 }
 
+void
+ls_query_make_doubt(ls_query_state *state, uint32_t before)
+{
+	ls_query *query = state->query;
+
+	if (query->warnings.n > before)
+		ls_query_append(state->arena, (void ***) &query->doubts.items, &query->doubts.n,
+						query->warnings.items[--query->warnings.n]);
+}
+
+void
+ls_query_say_doubts(ls_query *query, ls_arena *arena)
+{
+	for (uint32_t i = 0; i < query->doubts.n && query->warnings.n < LS_QUERY_MAX_WARNINGS; i++)
+		ls_query_append(arena, (void ***) &query->warnings.items, &query->warnings.n,
+						query->doubts.items[i]);
+	query->doubts.n = 0;
+}
+
 ls_str
 ls_query_slice(const ls_query_state *state, ls_query_span span)
 {
@@ -462,7 +481,9 @@ guess(ls_query_state *state, const ls_query_token *token, const char *const *nam
 	uint32_t index = (uint32_t) (token - state->tokens);
 	int before = index > 0 ? token[-1].kind : 0;
 
-	if (word.len == 0 || (state->stage != NULL && guess_in_stage(state, token)))
+	if (word.len == 0 || ls_query_guess_range(state, token) ||
+		ls_query_guess_alternation(state, token) ||
+		(state->stage != NULL && guess_in_stage(state, token)))
 		return;
 	if (token->kind == TOK_BAD_QUOTE)
 	{

@@ -480,7 +480,9 @@ ls_query_explain_error(ls_query_state *state)
 	ls_query_translation t;
 	ls_buf message;
 
-	if (error->kind == LS_QUERY_ERROR_MEMORY || !ls_query_translate(state->text, state->arena, &t))
+	/* A suggestion that is there is closer to what was written. */
+	if (error->kind == LS_QUERY_ERROR_MEMORY || error->suggestion.len > 0 ||
+		!ls_query_translate(state->text, state->arena, &t))
 		return;
 	error->suggestion = t.query;
 	if (!t.certain)

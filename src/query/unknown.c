@@ -93,8 +93,9 @@ closest_name(ls_str name, const ls_field_names *names)
 	return closest >= 0 ? builtins[closest] : LS_STR("");
 }
 
+/* `only_near`: whether there are events is not known; then only what is like a name is misspelt. */
 static void
-warn_unknown(ls_search *s, const reading *r, const ls_field_names *names)
+warn_unknown(ls_search *s, const reading *r, const ls_field_names *names, bool only_near)
 {
 	ls_str name = r->field->name;
 	int shown = (int) ls_utf8_prefix_chars(name.data, name.len, 60);
@@ -118,6 +119,8 @@ warn_unknown(ls_search *s, const reading *r, const ls_field_names *names)
 		ls_query_warn(s->query, s->arena, "UNKNOWN_FIELD", r->field->span,
 					  "no event has the field %.*s: did you mean %.*s?", shown, name.data,
 					  (int) closest.len, closest.data);
+	else if (only_near)
+		return;
 	else if (r->right)
 		ls_query_warn(s->query, s->arena, "UNKNOWN_FIELD", r->field->span,
 					  "no event has the field %.*s: to compare with the text write \"%.*s\"", shown,
@@ -171,6 +174,7 @@ ls_search_warn_unknown(ls_search *s)
 {
 	collector *c = palloc0(sizeof(collector));
 	ls_field_names names;
+	bool none = false;
 
 	ls_query_each_reading(s->query, collect, c);
 	if (c->n == 0 || s->n_indexes == 0 || s->from >= s->to)
@@ -179,8 +183,16 @@ ls_search_warn_unknown(ls_search *s)
 	if (names.n > 0 && all_known(c, &names))
 		return;
 	names = ls_search_field_names(s, LS_MOST_LOOKED_AT + 1);
-	/* Without events, no name is wrong. */
-	for (int i = 0; i < c->n && names.complete && names.n > 0; i++)
+	if (!names.complete)
+		return;
+	/* Without events, no name is wrong; there may be some without attributes. */
+	if (names.n == 0 && names.builtins == 0)
+	{
+		char *count = ls_search_count(s, "* | stats count");
+
+		none = count == NULL || strcmp(count, "0") == 0;
+	}
+	for (int i = 0; i < c->n; i++)
 	{
 		const reading *r = &c->items[i];
 
@@ -202,6 +214,6 @@ ls_search_warn_unknown(ls_search *s)
 		if (r->field->builtin != LS_QUERY_NOT_BUILTIN)
 			warn_builtin(s, r->field, &names);
 		else
-			warn_unknown(s, r, &names);
+			warn_unknown(s, r, &names, none);
 	}
 }

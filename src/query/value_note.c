@@ -213,6 +213,62 @@ without_stars(ls_str text)
 	return ls_cstring_of_str(inner);
 }
 
+/* "conn*refused" as a regular expression; NULL: its stars are no wildcards. */
+static char *
+inner_wildcard(ls_str text)
+{
+	StringInfoData regex;
+	bool inner = false;
+
+	initStringInfo(&regex);
+	appendStringInfoString(&regex, "(?i)");
+	for (size_t i = 0; i < text.len; i++)
+	{
+		char c = text.data[i];
+		bool end = i == 0 || i + 1 == text.len;
+
+		if (c == '*' && !end)
+		{
+			/* A sign of arithmetic, or a comment. */
+			if (strchr("* \t/(", text.data[i - 1]) != NULL &&
+				strchr("* \t/)", text.data[i + 1]) != NULL)
+				return NULL;
+			inner = true;
+			appendStringInfoString(&regex, text.data[i - 1] == '.' ? "*" : ".*");
+		}
+		else if (c == '"' || c == '\\' || c == '\n')
+			return NULL;
+		else if (c != '*')
+		{
+			if (strchr("^$.[]()+?{}|", c) != NULL && text.data[i + (i + 1 < text.len)] != '*')
+				appendStringInfoChar(&regex, '\\');
+			appendStringInfoChar(&regex, c);
+		}
+	}
+	return inner ? regex.data : NULL;
+}
+
+/* In a phrase or CONTAINS "conn*refused". */
+static void
+note_inner_wildcard(ls_search *search, const ls_query_filter *filter)
+{
+	const ls_query_value *value = filter->values.items[0];
+	char *regex = inner_wildcard(value->text);
+	char *meant;
+
+	/* A translation says more. */
+	for (uint32 i = 0; i < search->query->warnings.n; i++)
+		if (strcmp(search->query->warnings.items[i]->code, "OTHER_LANGUAGE") == 0)
+			return;
+	if (regex == NULL)
+		return;
+	meant = psprintf("%s %sMATCHES \"%s\"",
+					 filter->field == NULL ? "event" : written(search, filter->field->span),
+					 filter->negated ? "NOT " : "", regex);
+	ls_search_suggest(search, "WILDCARD_IN_QUOTES", value->span, filter->span, meant,
+					  psprintf("in quotes a * is an ordinary character; write %s", meant));
+}
+
 static void
 note_text(ls_search *search, const ls_query_filter *filter, bool nothing)
 {
@@ -231,6 +287,8 @@ note_text(ls_search *search, const ls_query_filter *filter, bool nothing)
 				   "in quotes a * is an ordinary character");
 		return;
 	}
+	if (value->kind == LS_QUERY_STRING && nothing)
+		note_inner_wildcard(search, filter);
 	if (filter->kind != LS_QUERY_FILTER_TEXT || !nothing || value->wildcard)
 		return;
 	while (hex < text.len && strchr("0123456789abcdefABCDEF", text.data[hex]) != NULL)
@@ -269,6 +327,8 @@ note(ls_search *search, const ls_query_filter *filter, ls_search_found found, bo
 void
 ls_search_note_values(ls_search *search, ls_search_found found)
 {
+	if (found != LS_SEARCH_EVENTS)
+		ls_query_say_doubts(search->query, search->arena);
 	if (search->query->filter != NULL)
 		note(search, search->query->filter, found, false);
 }

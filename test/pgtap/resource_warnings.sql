@@ -1,10 +1,10 @@
 -- Warnings that resources have about their queries, for whom; and levels that no event has.
 \set QUIET on
-SELECT plan(53);
+SELECT plan(58);
 
 DO $$
 BEGIN
-	PERFORM logsvc.create_organization(n, 'pro') FROM unnest('{acme,other,empty}'::text[]) AS n;
+	PERFORM logsvc.create_organization(n, 'pro') FROM unnest('{acme,other,empty,plain}'::text[]) AS n;
 	PERFORM logsvc.create_user(n || '@acme.org') FROM unnest('{owner,stranger}'::text[]) AS n;
 	PERFORM logsvc.add_member('acme', 'owner@acme.org', 'owner');
 	PERFORM logsvc.add_member('other', 'stranger@acme.org', 'owner');
@@ -104,4 +104,10 @@ SELECT is(logsvc.create_service('{"name": "s", "match": "servce=checkout level=\
 SELECT matches(pg_temp.said(logsvc.create_service('{"name": "t", "match": "region=eu"}')), 'no event has the field region$', 'not those of others');
 DO $$ BEGIN PERFORM logsvc.act_as('empty'); END $$;
 SELECT is(logsvc.create_saved_query('{"name": "s", "q": "anything=1 level=\"some level\""}') -> 'warnings', '[]', 'without events nothing is unknown');
+SELECT is(pg_temp.said(logsvc.search('servce=x') -> 'meta'), 'UNKNOWN_FIELD 0 no event has the field servce: did you mean service?', 'but misspelt');
+SELECT is(pg_temp.said(logsvc.search('anything=x') -> 'meta'), NULL, 'and nothing else is');
+DO $$ BEGIN PERFORM logsvc.act_as('plain'); PERFORM logsvc.ingest('[{"event": "no attributes"}]'); END $$;
+SELECT is(pg_temp.said(logsvc.search('servce=x') -> 'meta'), 'UNKNOWN_FIELD 0 no event has the field servce: did you mean service?', 'events without attributes');
+SELECT is(pg_temp.said(logsvc.search('anything=x') -> 'meta'), 'UNKNOWN_FIELD 0 no event has the field anything', 'have no field that is like none');
+SELECT is(pg_temp.said(logsvc.search('no attributes') -> 'meta'), NULL, 'and are found');
 SELECT * FROM finish();
