@@ -167,6 +167,10 @@ begin_call(void)
 				errmsg("logsvc does not run in this database"),
 				errhint("It runs in the one that logsvc.database names; events sent here would "
 						"never be stored."));
+	if (ls_service_get()->state == LS_SERVICE_WORKER_NODE)
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("logsvc does not run on a worker node of Citus"),
+				errhint("Connect to the coordinator; events sent here would never be stored."));
 	ls_require_permission("logs:write");
 	if (RecoveryInProgress())
 		ls_raise(LS_ERROR_STANDBY);

@@ -18,6 +18,10 @@
  * While the extension is of another version than the library, only the gateway runs: it refuses
  * everything with 503, so that senders and proxies know why, and what waits comes again.
  *
+ * On a worker node of Citus nothing runs: CREATE EXTENSION on the coordinator made the extension
+ * there, too, and a second service would answer for an empty store.  No session tells when a server
+ * becomes such a node, so where Citus is loaded a probe looks every 10 seconds.
+ *
  * Everything that keeps the service from running is said once, when it
  * becomes so, with the setting to change.
  *
@@ -32,6 +36,7 @@
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_namespace.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -43,6 +48,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "src/ingest/ingest.h"
@@ -60,6 +66,18 @@ static bool slots_missing_said = false;
 static ls_service_state said = LS_SERVICE_UNKNOWN;
 
 /* ---- the probe ---- */
+
+/* Citus has the number of the node's group there: 0 of a coordinator, and of a server that is no node. */
+static bool
+is_worker_node(void)
+{
+	if (!OidIsValid(get_relname_relid("pg_dist_local_group", PG_CATALOG_NAMESPACE)))
+		return false;
+	if (SPI_execute("SELECT FROM pg_catalog.pg_dist_local_group WHERE groupid > 0", true, 1) !=
+		SPI_OK_SELECT)
+		elog(ERROR, "could not look for the group of the node");
+	return SPI_processed > 0;
+}
 
 static void
 look_for_extension(void *context)
@@ -88,6 +106,11 @@ look_for_extension(void *context)
 	}
 	extension =
 		DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2, &isnull));
+	if (is_worker_node())
+	{
+		service->state = LS_SERVICE_WORKER_NODE;
+		return;
+	}
 	LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_SHARED);
 	idle = ls_slots_in_use() == 0;
 	LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
@@ -201,6 +224,12 @@ say_state(ls_service_state state)
 						   ls_database, LOGSVC_VERSION),
 					errhint("Run ALTER EXTENSION logsvc UPDATE in that database."));
 			break;
+		case LS_SERVICE_WORKER_NODE:
+			ereport(LOG,
+					errmsg("logsvc does not run here: database \"%s\" is a worker node of Citus",
+						   ls_database),
+					errhint("It runs on the coordinator."));
+			break;
 		case LS_SERVICE_READY:
 			ereport(LOG,
 					errmsg("logsvc %s is starting in database \"%s\"", LOGSVC_VERSION, ls_database),
@@ -235,6 +264,13 @@ look_for_database(void *context)
 	table_close(databases, AccessShareLock);
 }
 
+/* Is Citus loaded?  It has settings then. */
+static bool
+may_become_node(void)
+{
+	return GetConfigOption("citus.node_conninfo", true, false) != NULL;
+}
+
 /* Starts a probe when one is due.  Reads pg_database itself: it is shared. */
 static void
 probe(ls_service *service)
@@ -255,8 +291,9 @@ probe(ls_service *service)
 	if (service->state == LS_SERVICE_READY && !service->primary && !RecoveryInProgress() &&
 		TimestampDifferenceExceeds(last_probe, now, RESTART_DELAY))
 		service->probe_wanted = true;
-	if (!service->probe_wanted && ((service->state == LS_SERVICE_READY && service->primary) ||
-								   !TimestampDifferenceExceeds(last_probe, now, PROBE_INTERVAL)))
+	if (!service->probe_wanted &&
+		((service->state == LS_SERVICE_READY && service->primary && !may_become_node()) ||
+		 !TimestampDifferenceExceeds(last_probe, now, PROBE_INTERVAL)))
 		return;
 	service->probe_wanted = false;
 	last_probe = now;
@@ -295,7 +332,8 @@ ls_workers_wanted(ls_worker_kind kind)
 {
 	int n = 0;
 
-	if (!ls_service_get()->primary && !runs_on_standby(kind))
+	if (ls_service_get()->state == LS_SERVICE_WORKER_NODE ||
+		(!ls_service_get()->primary && !runs_on_standby(kind)))
 		return 0;
 	if (ls_mode == LS_MODE_RESTORED && sends(kind))
 		return 0;
@@ -486,7 +524,7 @@ logsvc_launcher_main(Datum arg)
 			timeout = timeout < 0 ? 100 : Min(timeout, 100L);
 		if (!service->primary)
 			timeout = timeout < 0 ? ROLE_INTERVAL : Min(timeout, ROLE_INTERVAL);
-		if (service->state != LS_SERVICE_READY)
+		if (service->state != LS_SERVICE_READY || may_become_node())
 			timeout = timeout < 0 ? PROBE_INTERVAL : Min(timeout, PROBE_INTERVAL);
 		/* Not 0, which tells the postmaster never to start it again. */
 		if (!ls_worker_wait(timeout))
