@@ -2,7 +2,8 @@
 -- hold up or fill the server with: advisory locks (the lock table), large objects and temporary
 -- tables (locks and disk), messages into the WAL, exported snapshots (files), blocks of code
 -- (which can fill the log), and UPDATE of pg_settings (SET does not need it, but it permits to
--- lock the view, for which pg_dump and monitoring then wait).
+-- lock the view, for which pg_dump and monitoring then wait).  And the exact figures of tables, such as
+-- rows, bytes and changes, which tell of what all tenants do: monitoring keeps them.
 DO $$
 DECLARE
   f regprocedure;
@@ -12,6 +13,14 @@ BEGIN
               AND p.proname ~ '^(pg_(try_)?advisory_.*|lo_.*|lo(read|write)|pg_logical_emit_message|pg_export_snapshot)$'
   LOOP
     EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f);
+  END LOOP;
+  FOR f IN SELECT p.oid FROM pg_catalog.pg_proc p
+            WHERE p.pronamespace = 'pg_catalog'::regnamespace
+              AND (p.proname ~ '^pg_(relation|table|indexes|total_relation|database)_size$'
+                   OR p.proname ~ '^pg_stat_get_' AND p.proargtypes::oid[] @> ARRAY['oid'::regtype::oid])
+  LOOP
+    EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO pg_read_all_stats', f);
   END LOOP;
   EXECUTE format('REVOKE TEMP, CREATE ON DATABASE %I FROM PUBLIC', current_database());
   REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;

@@ -183,8 +183,8 @@ shows_token(const ls_request *request)
 
 /*
  * From a network of operators, and with their token if there is one.  Without a token whoever shows
- * a credential is a client of the service, and so not meant; and a proxy that is not trusted would
- * make all its clients come from its own address.
+ * a credential is a client of the service, and so not meant; and a proxy that is not trusted, or
+ * forwards for nobody, would make all its clients come from its own address.
  */
 bool
 ls_metrics_may_read(const ls_request *request, ls_metrics_answer *answer)
@@ -196,7 +196,8 @@ ls_metrics_may_read(const ls_request *request, ls_metrics_answer *answer)
 	if (!ls_address_parse(request->remote, &remote) ||
 		!ls_client_address(request->remote, request->forwarded_for, trusted, &client) ||
 		!ls_networks_contain(ls_str_of_cstring(ls_operator_networks), &client) ||
-		(request->forwarded_for.len > 0 && !ls_networks_contain(trusted, &remote)))
+		(request->forwarded_for.data != NULL &&
+		 (request->forwarded_for.len == 0 || !ls_networks_contain(trusted, &remote))))
 		return refuse(answer, 403, "FORBIDDEN",
 					  "metrics are for operators: the address is not in logsvc.operator_networks");
 	if (token_set)

@@ -3,11 +3,12 @@
 use strict;
 use warnings;
 
+use LogsvcConnection;
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $t = LogsvcTest->new(name => 'tenant_roles', conf => "max_locks_per_transaction = 64");
+my $t = LogsvcTest->new(name => 'tenant_roles', conf => "max_locks_per_transaction = 64\nmax_pred_locks_per_transaction = 10");
 my $org = $t->organization('acme');
 
 my ($section) = slurp_file('docs/operations.md') =~ /^### Database users of tenants$(.*?)^## /ms;
@@ -35,7 +36,13 @@ my @tries = (
 	q{SELECT pg_logical_emit_message(false, 'x', 'y') IS NULL},
 		'BEGIN; SELECT pg_export_snapshot() IS NULL; COMMIT',
 			'DO $$ BEGIN RAISE LOG $m$x$m$; END $$',
-	'BEGIN; LOCK TABLE pg_settings IN ACCESS EXCLUSIVE MODE; COMMIT');
+	'BEGIN; LOCK TABLE pg_settings IN ACCESS EXCLUSIVE MODE; COMMIT',
+	# Exact figures of what all tenants do.
+	(map { "SELECT count(*) FROM $_" } 'pg_stat_all_tables WHERE n_tup_ins >= 0', 'pg_stat_all_indexes WHERE idx_scan >= 0',
+		'pg_statio_all_tables WHERE heap_blks_read >= 0', 'pg_stat_xact_all_tables WHERE n_tup_ins >= 0', 'pg_stat_database WHERE xact_commit >= 0'),
+	'SELECT pg_stat_get_tuples_inserted(oid) FROM pg_class LIMIT 1', 'SELECT pg_stat_get_live_tuples(oid) FROM pg_class LIMIT 1',
+	(map { "SELECT $_(oid) FROM pg_class WHERE relkind = 'r' LIMIT 1" } qw(pg_relation_size pg_table_size pg_indexes_size pg_total_relation_size)),
+	'SELECT pg_database_size(current_database())');
 is(as_app($_), 'done', "allowed before: $_") foreach @tries;
 is(as_app('SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n'), '53200',
 	'and it fills the lock table');
@@ -143,5 +150,34 @@ like($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{tok
 	. "SELECT logsvc.log('from sql')"), qr/evt_/, 'sends');
 is($t->http(GET => '/api/v1/search', token => $org->{read_key}, query => { q => 'from' })->{status},
 	200, 'and all goes on over HTTP');
+$t->sql('CREATE ROLE op LOGIN IN ROLE logsvc_admin; CREATE ROLE watcher LOGIN IN ROLE pg_monitor');
+is($t->sql(q{SELECT count(*) FROM logsvc.metrics WHERE name IN ('logsvc_queue_bytes', 'logsvc_partitions') AND value > 0}, user => 'op'), 2,
+	'operators have their figures');
+is($t->sql(q{SELECT count(*) > 0 FROM pg_stat_all_tables WHERE pg_relation_size(relid) > 0}, user => 'watcher'), 't', 'as does monitoring');
+
+# Room for predicate locks: who fills it are sessions of SERIALIZABLE, and only such fail then.
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.ingest(jsonb_agg(jsonb_build_object('event', 'old', 'timestamp',"
+	. " (extract(epoch FROM now() - d * interval '1 day') * 1000)::bigint))) ->> 'accepted' FROM generate_series(1, 360) AS d");
+ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'logsvc_internal.part'::regclass}) > 300
+	&& $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }), 'a year of partitions');
+my (@sessions, $full);
+foreach (1 .. 15)
+{
+	my $session = LogsvcConnection->new(host => $t->node->host, port => $t->node->port, database => 'postgres', user => 'app');
+	push @sessions, $session;
+	$session->query("SELECT logsvc.use_token('$org->{token}') IS NULL");
+	$session->query('BEGIN ISOLATION LEVEL SERIALIZABLE');
+	my $r = $session->query('SELECT count(*) FROM logsvc.logs');
+	$full = $r->{error}{state} if $r->{error};
+	last if $full;
+}
+is($full, '53200', 'some sessions fill it');
+is($t->http(GET => '/api/v1/search', token => $org->{read_key}, query => { q => 'old earliest=-400d | stats count' })->{json}{data}{rows}[0][0], 360,
+	'... searches go on');
+is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'meanwhile' })->{status}, 202, '... events are taken');
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }), '... and stored');
+is($t->http(POST => '/api/v1/saved-queries', token => $org->{token}, json => { name => 'q', q => '*' })->{status}, 201, '... changes are made');
+is($t->sql("SELECT logsvc.use_token('$org->{token}') IS NULL; SELECT count(*) > 300 FROM logsvc.logs", user => 'app') =~ s/.*\n//sr, 't', '... other sessions read');
+undef @sessions;
 
 done_testing();

@@ -193,6 +193,7 @@ is(answer(token => $acme->{$_}), '403 FORBIDDEN', "not by the $_ of a tenant") f
 is(answer(headers => { 'X-API-Key' => $acme->{full_key} }), '403 FORBIDDEN', 'in another header');
 is(answer(session => $t->session($acme->{email}), organization => 'acme'), '403 FORBIDDEN', 'a session');
 is(answer(headers => { 'X-Forwarded-For' => '127.0.0.1' }), '403 FORBIDDEN', 'through a proxy that is not trusted');
+is(answer(headers => { 'X-Forwarded-For' => '' }), '403 FORBIDDEN', '... also one that does not say for whom');
 $t->set('logsvc.trusted_proxies', '127.0.0.1');
 ok(wait_until(sub { answer(headers => { 'X-Forwarded-For' => '203.0.113.5, 127.0.0.1' }) eq '403 FORBIDDEN'
 	&& answer(headers => { 'X-Forwarded-For' => '127.0.0.1, 203.0.113.5' }) eq '403 FORBIDDEN' }, 10),
