@@ -610,7 +610,8 @@ BEGIN
 		AND o.deleted_at IS NULL;
 	IF found_id IS NULL OR NOT (logsvc_internal.is_operator()
 		OR found_id = logsvc_internal.current_organization() IS TRUE) THEN
-		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such organization');
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such organization', hint =>
+			CASE WHEN logsvc_internal.is_operator() THEN 'Name a slug or an id of logsvc.list_organizations().' END);
 	END IF;
 	RETURN found_id;
 END
@@ -630,7 +631,8 @@ BEGIN
 	WHERE m.organization_id = find_member.organization
 		AND u.email = lower(btrim(find_member.email));
 	IF NOT FOUND THEN
-		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such member');
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such member', hint =>
+			'Pass the e-mail address of a member, as logsvc.list_members() shows it; logsvc.invite() asks somebody to join.');
 	END IF;
 	RETURN found_member;
 END

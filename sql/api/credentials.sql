@@ -81,7 +81,8 @@ BEGIN
 	SELECT s INTO unknown FROM unnest(scopes) AS s
 	WHERE s NOT IN (SELECT logsvc_internal.scopes()) LIMIT 1;
 	IF FOUND THEN
-		PERFORM logsvc_internal.invalid('scopes', format('"%s" is not a scope', unknown));
+		PERFORM logsvc_internal.invalid('scopes', format('"%s" is not a scope; there are %s', unknown,
+			(SELECT string_agg(s, ', ') FROM logsvc_internal.scopes() s)));
 	END IF;
 	IF NOT logsvc_internal.is_operator() THEN
 		SELECT s INTO unknown FROM unnest(scopes) AS s

@@ -388,8 +388,9 @@ check_event(ls_event_builder *builder, size_t bytes)
 		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "timestamp",
 								"too far ahead: expected a time at most 24 hours from now");
 	if (!known)
-		ls_event_builder_reject(builder, 404, "INDEX_NOT_FOUND", "index",
-								"there is no index of this name in the organization");
+		ls_event_builder_reject(
+			builder, 404, "INDEX_NOT_FOUND", "index",
+			"there is no index of this name in the organization; create it first, or leave it out");
 	return true;
 }
 

@@ -161,6 +161,9 @@ extern ls_str ls_rejections(ls_arena *arena, const ls_decode_result *result, con
  */
 extern void ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool single);
 
+/* Appends one of them as a sentence that stands alone: its path, then its message. */
+extern void ls_ingest_error_text(ls_buf *buf, const ls_decode_error *error, bool single);
+
 /*
  * Appends the members `accepted`, `rejected` and `ids` of an answer; `id` writes the
  * LS_EVENT_ID_LENGTH characters of the next event's id, or returns false when the event was dropped.

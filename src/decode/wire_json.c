@@ -26,12 +26,18 @@ listed(const ls_decode_result *result, uint32_t count)
 }
 
 static void
-append_error(ls_buf *buf, const ls_decode_error *error, bool single)
+append_path(ls_buf *buf, const ls_decode_error *error, bool single)
 {
-	ls_buf_lit(buf, "{\"path\":\"");
 	if (!single)
 		ls_buf_printf(buf, "events[%u]%s", error->index, error->path.len > 0 ? "." : "");
 	ls_buf_str(buf, error->path);
+}
+
+static void
+append_error(ls_buf *buf, const ls_decode_error *error, bool single)
+{
+	ls_buf_lit(buf, "{\"path\":\"");
+	append_path(buf, error, single);
 	ls_buf_lit(buf, "\",");
 	if (!single)
 		ls_buf_printf(buf, "\"index\":%u,", error->index);
@@ -103,6 +109,15 @@ ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool single)
 		append_error(buf, &result->errors[i], single);
 	}
 	ls_buf_char(buf, ']');
+}
+
+void
+ls_ingest_error_text(ls_buf *buf, const ls_decode_error *error, bool single)
+{
+	append_path(buf, error, single);
+	if (!single || error->path.len > 0)
+		ls_buf_lit(buf, ": ");
+	ls_buf_str(buf, error->message);
 }
 
 /* ---- answers ---- */

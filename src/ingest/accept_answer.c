@@ -119,6 +119,7 @@ ls_accept_refuse_decoded(ls_accept *accept, const ls_wire_format *format, const 
 	char message[256];
 	ls_error_id id;
 	ls_buf details;
+	ls_buf text;
 
 	switch (result->failure)
 	{
@@ -159,8 +160,9 @@ ls_accept_refuse_decoded(ls_accept *accept, const ls_wire_format *format, const 
 	if (format->one_event)
 	{
 		id = ls_error_of_code(result->errors[0].code);
-		snprintf(message, sizeof(message), "%.*s", (int) Min(result->errors[0].message.len, 200),
-				 result->errors[0].message.data);
+		ls_buf_init(&text, accept->arena);
+		ls_ingest_error_text(&text, &result->errors[0], true);
+		snprintf(message, sizeof(message), "%.*s", (int) Min(text.len, 200), text.data);
 	}
 	else
 	{

@@ -196,8 +196,10 @@ refuse(const ingest_call *call, bool single)
 {
 	const ls_decode_result *result = call->result;
 	ls_buf details;
+	ls_buf text;
 
 	ls_buf_init(&details, call->arena);
+	ls_buf_init(&text, call->arena);
 	switch (result->failure)
 	{
 		case LS_DECODE_INVALID:
@@ -217,8 +219,9 @@ refuse(const ingest_call *call, bool single)
 	}
 	ls_ingest_errors_json(&details, result, single);
 	ls_buf_char(&details, '\0');
+	ls_ingest_error_text(&text, &result->errors[0], single);
 	ereport(ERROR, errcode(ls_errcode(ls_error_of_code(result->errors[0].code))),
-			errmsg("%.*s", (int) result->errors[0].message.len, result->errors[0].message.data),
+			errmsg("%.*s", (int) text.len, text.data),
 			details.failed ? 0 : errdetail_internal("%s", details.data));
 }
 

@@ -487,7 +487,8 @@ logsvc_events(PG_FUNCTION_ARGS)
 	plan = ls_search_plan(&search, &position);
 	if (plan->table)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
-				errmsg("the query gives a table, not events"));
+				errmsg("the query gives a table, not events"),
+				errhint("Call logsvc.search(): its answer has the table, in columns and rows."));
 	/* The statement would return one row more, which shows whether there is a next page. */
 	if (plan->limit > 0)
 		plan->values[plan->limit - 1] = Int64GetDatum(search.limit);

@@ -114,7 +114,8 @@ SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', 'x', NU
 	'LS001', NULL,
 	'NULL scopes');
 SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', 'x', '{logs:read,root}')$$,
-	'LS001', 'scopes: "root" is not a scope', 'unknown scope');
+	'LS001', 'scopes: "root" is not a scope; there are '
+		|| (SELECT string_agg(s, ', ') FROM logsvc_internal.scopes() s), 'unknown scope: which there are');
 SELECT throws_ok($$SELECT logsvc.create_token('free', 'eve@example.org', 'x', '{logs:read}')$$,
 	'LS301', NULL, 'only for members');
 SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', 'x', '{logs:read}', now())$$,

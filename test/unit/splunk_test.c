@@ -133,9 +133,13 @@ test_refusals(void)
 			 "0 400 VALIDATION_ERROR time: expected seconds since 1970", "");
 	rejected("{\"event\":\"a\",\"host\":{}}", "0 400 VALIDATION_ERROR host: expected a string", "");
 	rejected("{\"event\":\"a\",\"index\":\"nope\"}",
-			 "0 404 INDEX_NOT_FOUND index: there is no index of this name in the organization", "");
+			 "0 404 INDEX_NOT_FOUND index: there is no index of this name in the organization; "
+			 "create it first, or leave it out",
+			 "");
 	rejected("{\"event\":\"a\",\"index\":\"_audit\"}",
-			 "0 404 INDEX_NOT_FOUND index: there is no index of this name in the organization", "");
+			 "0 404 INDEX_NOT_FOUND index: there is no index of this name in the organization; "
+			 "create it first, or leave it out",
+			 "");
 	invalid(ls_decode_splunk_events, "", "no data: expected at least one event");
 	invalid(ls_decode_splunk_events, " \n", "no data: expected at least one event");
 	invalid(ls_decode_splunk_events, "{\"event\":\"a\"}{\"event\":",

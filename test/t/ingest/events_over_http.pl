@@ -227,8 +227,13 @@ foreach my $bad (
 	my ($name, $path, $body) = @$bad;
 	is_error(post($path, body => $body), 400, 'VALIDATION_ERROR', $name);
 }
-is_error(post($single, json => { event => 'x', index => 'nowhere' }), 404, 'INDEX_NOT_FOUND',
-	'an unknown index');
+$r = post($single, json => { event => 'x', index => 'nowhere' });
+is_error($r, 404, 'INDEX_NOT_FOUND', 'an unknown index');
+is($r->{json}{error},
+	'index: there is no index of this name in the organization; create it first, or leave it out',
+	'whose message names the member, and what to do');
+is(post($single, json => { level => 'warn' })->{json}{error},
+	'event: required: expected a non-empty string', 'so does that of a member that is missing');
 is_error(post($single, json => { event => 'x', index => '_audit' }), 404, 'INDEX_NOT_FOUND',
 	'a reserved index');
 $r = post($single, body => '{"event":"a\u0000b\ud800c"}');
