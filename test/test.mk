@@ -11,6 +11,10 @@ TEST_UNIT = $(call matching,$(UNIT_TESTS))
 TEST_REGRESS = $(call matching,$(sort $(wildcard test/sql/*.sql)))
 TEST_PGTAP = $(call matching,$(sort $(wildcard test/pgtap/*.sql)))
 TEST_TAP = $(call matching,$(sort $(wildcard test/t/*/*.pl)))
+# Citus: below the DESTDIR of its make install, or in the server.
+CITUS_PREFIX ?=
+CITUS := $(wildcard $(CITUS_PREFIX)$(shell $(PG_CONFIG) --pkglibdir 2> /dev/null)/citus.so)
+TEST_CITUS = $(call matching,$(sort $(wildcard test/citus/*.pl)))
 
 # A debug build and a release build share the object files: whatever was built
 # with other flags is built again.
@@ -64,7 +68,7 @@ build/npm/installed: $(wildcard test/npm/*)
 	@docker/test-npm.sh $(@D)
 	@touch $@
 
-staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/run
+staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' CITUS_PREFIX='$(CITUS_PREFIX)' test/run
 
 test-debug-install:
 	$(MAKE) --no-print-directory DEBUG=1 tmp-install
@@ -76,7 +80,8 @@ bench-install:
 test: deps
 	@$(MAKE) --no-print-directory run-tests
 run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_PROMTOOL) $(TEST_RELEASED)
-	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
+	@$(if $(CITUS)$(T),,echo 'Citus is not installed: the tests of test/citus are not run (make test-citus CITUS_PREFIX=...)')
+	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP) $(if $(CITUS),$(TEST_CITUS))
 ## make unit                unit tests of pure code under sanitizers; T=query: those whose name contains it
 unit: $(TEST_UNIT)
 	prove --exec '$(UNIT_RUN)' $^
@@ -89,6 +94,12 @@ check-pgtap: test-debug-install
 ## make check-tap           whole servers: test/t; T=name or T=room/
 check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_PROMTOOL) $(TEST_RELEASED)
 	$(staged) $(TEST_TAP)
+
+## make test-citus          a coordinator and two workers of Citus, in temporary clusters: test/citus; CITUS_PREFIX=DESTDIR of its make install
+.PHONY: test-citus
+test-citus: test-debug-install build/unit/openapi
+	@$(if $(CITUS),:,echo 'there is no citus.so for $(PG_CONFIG) below CITUS_PREFIX=$(CITUS_PREFIX)' >&2; exit 1)
+	$(staged) $(TEST_CITUS)
 
 # Other versions of PostgreSQL, in folders of other Debian suites (test/servers); root only.
 # A copy of the tree is built there: nothing here is touched.
