@@ -737,8 +737,9 @@ decide_row(ls_filter_run *run, ls_leaf *leaf, const ls_text_templates *from, uin
 	ls_str text;
 
 	if (!ls_part_templates_put(from, v, &leaf->templates->text, &text))
-		return ls_part_fail(run->part,
-							leaf->templates->text.failed ? "out of memory" : "a column is damaged");
+		return ls_part_fail(run->part, leaf->templates->text.failed || ls_arena_failed(from->arena)
+										   ? "out of memory"
+										   : "a column is damaged");
 	*matches = ls_leaf_decide(run, leaf, 0, LS_KIND_STRING, text, 0) == LS_TRUE;
 	return run->error == NULL;
 }
@@ -749,9 +750,14 @@ decide_alike(ls_filter_run *run, ls_leaf *leaf, const ls_text_templates *from, u
 {
 	ls_template_search *s = leaf->templates;
 	uint32_t number = from->numbers[v];
-	uint64_t key = key_of(s, &from->templates[number], from->places[v]);
-	memo_entry *e = &s->memo[((key + number) * UINT64_C(0x9E3779B97F4A7C15)) >> 54];
+	uint64_t key;
+	memo_entry *e;
 
+	if (s->by_length && !ls_template_load(from, number))
+		return ls_part_fail(run->part,
+							ls_arena_failed(from->arena) ? "out of memory" : "a column is damaged");
+	key = key_of(s, &from->templates[number], from->places[v]);
+	e = &s->memo[((key + number) * UINT64_C(0x9E3779B97F4A7C15)) >> 54];
 	if (e->template != number + 1 || e->key != key)
 	{
 		if (!decide_row(run, leaf, from, v, matches))

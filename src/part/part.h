@@ -311,6 +311,7 @@ typedef struct ls_text_templates
 	const bool *whole;       /* of each template: are its texts any texts? */
 
 	/* for ls_part_template_text */
+	ls_arena *arena;
 	const uint16_t *places;
 	struct ls_text_template *templates;
 	struct ls_digit_table *table;

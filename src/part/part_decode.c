@@ -551,7 +551,8 @@ ls_part_text_lengths(ls_part *part, uint32_t block, uint32_t column, const uint3
 	made = ls_arena_alloc(part->block_arena, templates.count * sizeof(uint32_t));
 	if (made == NULL)
 		return ls_part_fail(part, "out of memory");
-	ls_part_templates_lengths(&templates, templates.count, made);
+	if (!ls_part_templates_lengths(&templates, templates.count, made))
+		return ls_part_fail(part, ls_arena_failed(part->block_arena) ? "out of memory" : damaged);
 	*lengths = made;
 	*n = templates.count;
 	return true;

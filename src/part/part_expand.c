@@ -3,10 +3,11 @@
  * part_expand.c
  *	  Rebuilds texts from templates and the values of their rows (pure).
  *
- * It reads what part_templates.c writes.  All columns are decoded before the first
- * text is made, so making a text only copies pieces: literals, digits from a few
- * bits, numbers.  Those who only count templates make the texts that they need.  Up to 16 bytes are always copied as 16, so all sources have that
- * many bytes after them, and the target has room for the longest row.
+ * It reads what part_templates.c writes.  All columns of a template are decoded before the
+ * first of its texts is made, so making a text only copies pieces: literals, digits from a few
+ * bits, numbers.  Those who only count templates, or search in them, make the texts that they need, and
+ * the numbers of other templates are not decoded.  Up to 16 bytes are always copied as 16, so all
+ * sources have that many bytes after them, and the target has room for the longest row.
  *
  *-------------------------------------------------------------------------
  */
@@ -160,21 +161,45 @@ read_texts(ls_reader *r, ls_arena *arena, template *t, column *c)
 
 /* The numbers of a column; they must have the digits that the op says. */
 static bool
-read_integers(ls_reader *r, ls_arena *arena, const template *t, const op *o, column *c)
+decode_integers(ls_arena *arena, uint32_t rows, const op *o)
 {
+	column *c = o->u.column;
+	ls_reader r = ls_reader_make(c->payload.data, c->payload.len);
 	uint64_t limit = 1;
 
 	for (uint32_t i = 0; i < (o->parameter == 0 ? LS_TEMPLATE_MAX_DIGITS : o->parameter); i++)
 		limit *= 10;
-	c->integers = ls_arena_alloc(arena, t->rows * sizeof(int64_t));
-	if (c->integers == NULL || !ls_part_ints_decode(r, t->rows, c->integers))
+	if (c->integers != NULL)
+		return true;
+	c->integers = ls_arena_alloc(arena, rows * sizeof(int64_t));
+	if (c->integers == NULL || !ls_part_ints_decode(&r, rows, c->integers) || r.pos != r.end)
 		return false;
-	for (uint32_t i = 0; i < t->rows; i++)
+	for (uint32_t i = 0; i < rows; i++)
 	{
 		if ((uint64_t) c->integers[i] >= limit)
 			return false;
 	}
 	return true;
+}
+
+/* All of a template. */
+static bool
+decode_numbers(ls_arena *arena, template *t)
+{
+	for (const op *o = t->ops; !t->numbers && o < t->ops + t->n_ops; o++)
+	{
+		if ((o->kind == LS_TEMPLATE_INTEGERS || o->kind == LS_TEMPLATE_PACKED) &&
+			!decode_integers(arena, t->rows, o))
+			return false;
+	}
+	t->numbers = true;
+	return true;
+}
+
+bool
+ls_template_load(const ls_text_templates *from, uint32_t number)
+{
+	return decode_numbers(from->arena, &from->templates[number]);
 }
 
 /* The columns after the templates: compressible ones, then bits. */
@@ -199,7 +224,12 @@ read_columns(ls_reader *r, ls_arena *arena, template *t, bool packed)
 		else if (o->kind == LS_TEMPLATE_TEXTS)
 			read = read_texts(r, arena, t, o->u.column);
 		else
-			read = read_integers(r, arena, t, o, o->u.column);
+		{
+			const uint8_t *begin = r->pos;
+
+			read = ls_part_ints_skip(r, t->rows);
+			o->u.column->payload = ls_str_make((const char *) begin, (size_t) (r->pos - begin));
+		}
 		if (!read)
 			return false;
 	}
@@ -300,14 +330,15 @@ expand_digits(template *t, ls_arena *arena, digit_table *table)
 	return valid;
 }
 
+/* Most pieces are short, and a call takes longer than some steps of this. */
 static inline char *
 copy(char *to, const char *from, size_t len)
 {
-	if (len <= PADDING)
+	char *end = to + len;
+
+	for (; to < end; to += PADDING, from += PADDING)
 		memcpy(to, from, PADDING);
-	else
-		memcpy(to, from, len);
-	return to + len;
+	return end;
 }
 
 static inline char *
@@ -457,7 +488,8 @@ ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32
 		template *t = &p.templates[i];
 
 		t->digits = t->nibbles = "";
-		if (t->n_digits + t->n_nibbles > 0 && !expand_digits(t, arena, &table))
+		if (!decode_numbers(arena, t) ||
+			(t->n_digits + t->n_nibbles > 0 && !expand_digits(t, arena, &table)))
 			return false;
 	}
 	ends = ls_arena_alloc(arena, ((size_t) n + 1) * sizeof(uint32_t));
@@ -504,6 +536,7 @@ ls_part_templates_read(ls_reader *r, uint32_t n, ls_arena *arena, ls_text_templa
 		places[i] = (uint16_t) p.templates[p.numbers[i]].next++;
 	}
 	out->n = p.n_templates;
+	out->arena = arena;
 	out->numbers = numbers;
 	out->whole = whole;
 	out->places = places;
@@ -531,7 +564,8 @@ ls_part_templates_put(const ls_text_templates *from, uint32_t v, ls_buf *buf, ls
 	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
 		len += o->kind == LS_TEMPLATE_TEXTS ? o->u.column->entries[row].len : 0;
 	t->bit = bits * row;
-	if (len > from->most + t->longest || !row_digits(t, from->table, digits, nibbles))
+	if (!decode_numbers(from->arena, t) || len > from->most + t->longest ||
+		!row_digits(t, from->table, digits, nibbles))
 		return false;
 	memset(digits + t->n_digits, 0, PADDING);
 	memset(nibbles + t->n_nibbles, 0, PADDING);
@@ -592,7 +626,7 @@ add_lengths(const template *t, const op *o, uint32_t *lengths)
 }
 
 /* Characters are counted by their first bytes, so what a border of ops cuts counts once. */
-void
+bool
 ls_part_templates_lengths(const ls_text_templates *from, uint32_t n, uint32_t *lengths)
 {
 	uint32_t by_template[LS_PART_BLOCK_ROWS] = {0};
@@ -605,7 +639,13 @@ ls_part_templates_lengths(const ls_text_templates *from, uint32_t n, uint32_t *l
 		t->length = 0;
 		t->first = first;
 		for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
+		{
+			/* Others have as many digits as the op says. */
+			if ((o->kind == LS_TEMPLATE_INTEGERS || o->kind == LS_TEMPLATE_PACKED) &&
+				o->parameter == 0 && !decode_integers(from->arena, t->rows, o))
+				return false;
 			t->length += add_lengths(t, o, by_template + first);
+		}
 		first += t->rows;
 	}
 	for (uint32_t v = 0; v < n; v++)
@@ -614,4 +654,5 @@ ls_part_templates_lengths(const ls_text_templates *from, uint32_t n, uint32_t *l
 
 		lengths[v] = t->length + by_template[t->first + from->places[v]];
 	}
+	return true;
 }

@@ -19,7 +19,8 @@ typedef struct ls_template_column
 	uint32_t n_list;
 	const uint8_t *codes; /* CODES: the entry of each row */
 	ls_str *entries;      /* TEXTS: of each row */
-	int64_t *integers;
+	ls_str payload;       /* INTEGERS, PACKED: of the numbers of all rows */
+	int64_t *integers;    /* ... once they are decoded */
 } ls_template_column;
 
 typedef struct ls_text_op
@@ -40,6 +41,7 @@ typedef struct ls_text_template
 	uint32_t n_columns;
 	uint32_t n_digits;
 	uint32_t n_nibbles;
+	bool numbers;     /* those of its columns are decoded */
 	uint64_t longest; /* a row, without TEXTS */
 	uint32_t length;  /* for ls_part_templates_lengths: characters of what all rows have */
 	uint32_t first;   /* and the place of the first row */
@@ -51,6 +53,9 @@ typedef struct ls_text_template
 	const char *digits; /* of the rows from `next` on */
 	const char *nibbles;
 } ls_text_template;
+
+/* Decodes the numbers of a template.  False: they are damaged, or memory ran out. */
+extern bool ls_template_load(const ls_text_templates *from, uint32_t number);
 
 /* The number of decimal digits. */
 static inline uint32_t

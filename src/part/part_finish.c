@@ -22,6 +22,9 @@
 /* Templates are not tried for shorter payloads of texts. */
 #define TEMPLATES_FROM 1024
 
+/* Fewer integers are not tried as bits. */
+#define LEAST_BITS 64
+
 /*
  * Pieces of a plain payload say how well all of it would be compressed: not quite as well, since
  * less is repeated in them.  Templates win if they take less than this percentage of that.
@@ -234,6 +237,22 @@ write_frame(ls_part_writer *w, ls_part_codec codec, const ls_buf *payload, size_
 	return *length > 0;
 }
 
+/* Of two frames at the end of the body, of *length and `other` bytes, the shorter one stays. */
+static void
+keep_shorter(ls_part_writer *w, uint32_t *length, uint32_t other)
+{
+	char *frame = w->body->data + (w->body->len - other - *length);
+
+	if (other < *length)
+	{
+		memmove(frame, frame + *length, other);
+		w->body->len -= *length;
+		*length = other;
+	}
+	else
+		w->body->len -= other;
+}
+
 /* Is it clear from some of the plain bytes that templates, of that length, are shorter? */
 static bool
 templates_win(ls_part_writer *w, const ls_buf *plain, uint32_t length, bool *win)
@@ -291,16 +310,50 @@ write_texts(ls_part_writer *w, uint32_t column, uint32_t block, const ls_buf *pl
 		if (!write_frame(w, w->codec, plain, 0, &other))
 			return false;
 	}
-	if (other < *length)
-	{
-		char *frame = w->body->data + (w->body->len - other - *length);
+	keep_shorter(w, length, other);
+	return true;
+}
 
-		memmove(frame, frame + *length, other);
-		w->body->len -= *length;
-		*length = other;
-	}
-	else
-		w->body->len -= other;
+/* Which integers a frame has. */
+typedef struct integers
+{
+	int stream; /* of the rows; -1: a column */
+	uint32_t column;
+} integers;
+
+static void
+write_payload(ls_part_writer *w, integers of, uint32_t block, ls_buf *out)
+{
+	out->len = 0;
+	if (of.stream < 0)
+		write_column(w, of.column, block, out);
+	else if (of.stream == LS_STREAM_TIMES)
+		write_times(w, block, out);
+	else if (of.stream == LS_STREAM_IDS)
+		write_ids(w, block, out);
+	else if (w->d.n_shapes > 1)
+		write_shapes(w, block, out);
+}
+
+/* The frame of a block of integers: as bytes for the compressor, or as bits if that is shorter. */
+static bool
+write_integers(ls_part_writer *w, integers of, uint32_t block, ls_buf *out, uint32_t *length)
+{
+	uint32_t rows = ls_part_directory_block_rows(&w->d, block);
+	uint32_t bits;
+
+	write_payload(w, of, block, out);
+	if (!write_frame(w, w->codec, out, 0, length))
+		return false;
+	/* No form takes less than a bit for each, and few integers take few bytes. */
+	if (*length <= rows / 8 || rows < LEAST_BITS)
+		return true;
+	w->packed = true;
+	write_payload(w, of, block, out);
+	w->packed = false;
+	if (!write_frame(w, w->codec, out, 0, &bits))
+		return false;
+	keep_shorter(w, length, bits);
 	return true;
 }
 
@@ -317,14 +370,7 @@ write_by_column(ls_part_writer *w)
 	{
 		for (uint32_t block = 0; block < d->blocks; block++)
 		{
-			out.len = 0;
-			if (stream == LS_STREAM_TIMES)
-				write_times(w, block, &out);
-			else if (stream == LS_STREAM_IDS)
-				write_ids(w, block, &out);
-			else if (d->n_shapes > 1)
-				write_shapes(w, block, &out);
-			if (!write_frame(w, w->codec, &out, 0, &d->lengths[stream][block]))
+			if (!write_integers(w, (integers){stream, 0}, block, &out, &d->lengths[stream][block]))
 				return false;
 		}
 	}
@@ -344,6 +390,12 @@ write_by_column(ls_part_writer *w)
 			return false;
 		for (uint32_t block = 0; block < d->blocks; block++)
 		{
+			if (LS_KIND_IS_INTEGER(e->column.kind))
+			{
+				if (!write_integers(w, (integers){-1, c}, block, &out, &e->lengths[block]))
+					return false;
+				continue;
+			}
 			out.len = 0;
 			write_column(w, c, block, &out);
 			texts = w->worth && LS_KIND_IS_TEXT(e->column.kind) && e->storage == LS_STORAGE_PLAIN &&

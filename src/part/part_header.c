@@ -277,7 +277,7 @@ ls_part_directory_read(ls_part_directory *d, ls_str header, ls_arena *arena, ls_
 	memset(d, 0, sizeof(*d));
 	if (header.len < 6 + 4 || memcmp(header.data, LS_PART_MAGIC, 4) != 0)
 		return "not the header of a part";
-	if (header.data[4] != LS_PART_VERSION)
+	if (header.data[4] < 1 || header.data[4] > LS_PART_VERSION)
 		return "unknown version of the part format";
 	r = ls_reader_make(header.data + header.len - 4, 4);
 	header.len -= 4;

@@ -3,7 +3,7 @@
  * part_impl.h
  *	  What the files of the part format share (pure).
  *
- * Only part_*.c includes it.  The numbers here are limits of format version 1:
+ * Only part_*.c includes it.  The numbers here are limits of format version 2:
  * a writer keeps them, and a reader refuses a part that exceeds them.
  *
  *-------------------------------------------------------------------------
@@ -14,7 +14,7 @@
 #include "src/part/part.h"
 
 #define LS_PART_MAGIC "LSPT"
-#define LS_PART_VERSION 1
+#define LS_PART_VERSION 2
 
 #define LS_PART_MAX_BLOCKS (LS_PART_MAX_ROWS / LS_PART_BLOCK_ROWS)
 #define LS_PART_MAX_CELLS (UINT32_C(1) << 20)     /* columns of all shapes together */
@@ -60,15 +60,22 @@ typedef enum ls_storage
 /* ---- part_ints.c: vectors of integers ---- */
 
 /*
- * Appends n (1 to 65,536) integers in the smallest of five forms.
- * `packed`: a width is any number of bits, for codecs without entropy coding;
- * otherwise whole bytes, which zstd packs better.  `scratch` has room for n.
+ * Appends n (1 to 65,536) integers in the smallest of seven forms.
+ * `packed`: a width is any number of bits, and numbers may be Rice codes; otherwise whole
+ * bytes, which zstd may pack better.  `scratch` has room for n.
  */
 extern void ls_part_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed,
 								uint64_t *scratch);
 
+/* About how many bytes that takes. */
+extern uint64_t ls_part_ints_size(const int64_t *values, uint32_t n, bool packed,
+								  uint64_t *scratch);
+
 /* Reads n integers; false when the bytes are not valid. */
 extern bool ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values);
+
+/* Passes over n integers: what it accepts may still be refused by ls_part_ints_decode. */
+extern bool ls_part_ints_skip(ls_reader *r, uint32_t n);
 
 /* Write and read unsigned numbers of `width` bits (0 to 56, or 64), lowest bits first. */
 extern void ls_part_bits_pack(ls_buf *out, const uint64_t *values, uint32_t n, unsigned width);
@@ -139,8 +146,8 @@ extern bool ls_part_templates_text(const ls_text_templates *from, uint32_t v, ls
 extern bool ls_part_templates_put(const ls_text_templates *from, uint32_t v, ls_buf *buf,
 								  ls_str *text);
 
-/* The number of characters of the texts of values 0 to n - 1. */
-extern void ls_part_templates_lengths(const ls_text_templates *from, uint32_t n, uint32_t *lengths);
+/* The number of characters of the texts of values 0 to n - 1.  False as above. */
+extern bool ls_part_templates_lengths(const ls_text_templates *from, uint32_t n, uint32_t *lengths);
 
 /* ---- part_codec.c: compressed, checksummed frames ---- */
 

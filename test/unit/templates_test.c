@@ -76,7 +76,7 @@ decode(ls_str payload, const ls_str *values, uint32_t n)
 		read = ls_part_templates_read(&r, n, arena, &templates) && r.pos == r.end;
 		same = same && read;
 		if (read)
-			ls_part_templates_lengths(&templates, n, lengths);
+			read = ls_part_templates_lengths(&templates, n, lengths);
 		for (uint32_t i = 0; read && i < n; i++)
 		{
 			uint32_t v = n - 1 - i;
