@@ -3,7 +3,8 @@
  * condition_note.c
  *	  A warning where a field alone is a condition (`where path`) and no event has it as true or false.
  *
- * Such a condition is never true.  Only queries with one are counted for, by the head's filter.
+ * Such a condition is never true.  Only queries with one are counted for.  A count reads the whole range, so a
+ * page that was found in a part of it does not wait for one unless there are few parts.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +42,7 @@ note_reading(void *context, ls_query_field *field, const ls_query_field *before,
 }
 
 void
-ls_search_note_conditions(ls_search *search)
+ls_search_note_conditions(ls_search *search, bool whole)
 {
 	const ls_query *query = search->query;
 	conditions c = {.n = 0};
@@ -65,6 +66,9 @@ ls_search_note_conditions(ls_search *search)
 
 		if (!c.read[i])
 			continue;
+		if (!whole && !ls_search_field_names(search, LS_MOST_LOOKED_AT + 1).complete)
+			return;
+		whole = true;
 		ls_buf_init(&name, search->arena);
 		if (field->attributes)
 			ls_buf_lit(&name, "attributes.");

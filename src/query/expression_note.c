@@ -57,7 +57,10 @@ is_wildcard(ls_str text)
 		   is_word_char(text.data[to - 1]) && memchr(text.data + from, '*', to - from) == NULL;
 }
 
-/* field = "pay*" becomes like(field, "pay%"). */
+/*
+ * field = "pay*" becomes like(field, "pay%"), and != the same with = false: like != it is not true where the
+ * field is missing.
+ */
 static void
 note_wildcard(notes *n, const ls_query_expr *expr, const ls_query_expr *left,
 			  const ls_query_expr *text)
@@ -67,12 +70,11 @@ note_wildcard(notes *n, const ls_query_expr *expr, const ls_query_expr *left,
 	ls_str field = ls_query_slice(state, left->span);
 	ls_buf call;
 
-	if (text->kind != LS_QUERY_EXPR_STRING || !is_wildcard(text->text) || n->left == 0)
+	if (text->kind != LS_QUERY_EXPR_STRING || !is_wildcard(text->text) || n->left == 0 ||
+		memchr(text->text.data, '\\', text->text.len) != NULL)
 		return;
 	n->left--;
 	ls_buf_init(&call, state->arena);
-	if (expr->kind == LS_QUERY_EXPR_COMPARE && expr->op == LS_QUERY_OP_NE)
-		ls_buf_lit(&call, "NOT ");
 	ls_buf_lit(&call, "like(");
 	ls_buf_str(&call, field);
 	ls_buf_lit(&call, ", \"");
@@ -80,11 +82,13 @@ note_wildcard(notes *n, const ls_query_expr *expr, const ls_query_expr *left,
 	{
 		char c = text->text.data[i];
 
-		if (c == '_')
+		if (c == '_' || c == '%' || c == '"')
 			ls_buf_char(&call, '\\');
 		ls_buf_char(&call, c == '*' ? '%' : c);
 	}
 	ls_buf_lit(&call, "\")");
+	if (expr->kind == LS_QUERY_EXPR_COMPARE && expr->op == LS_QUERY_OP_NE)
+		ls_buf_lit(&call, " = false");
 	ls_query_warn(state->query, state->arena, "WILDCARD_IN_QUOTES", text->span,
 				  "in quotes a * is an ordinary character; write %.*s",
 				  call.failed ? 0 : (int) ls_utf8_prefix_chars(call.data, call.len, 200),

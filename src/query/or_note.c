@@ -22,9 +22,17 @@ comparison_of(const ls_query_filter *filter)
 		return comparison_of(filter->children[filter->n_children - 1]);
 	if (filter->kind == LS_QUERY_FILTER_NOT)
 		return comparison_of(filter->children[0]);
-	/* name:value is one of several meanings until the names of fields are known. */
+	/*
+	 * name:value is one of several meanings until the names of fields are known; with @name it may be one of
+	 * two fields.
+	 */
 	if (filter->kind == LS_QUERY_FILTER_COLON)
+	{
 		filter = filter->children[0];
+		if (filter->field != NULL && filter->field->name.len > 0 &&
+			filter->field->name.data[0] == '@')
+			return NULL;
+	}
 	if (filter->kind != LS_QUERY_FILTER_COMPARE || filter->op > LS_QUERY_OP_NE ||
 		filter->values.items[0]->wildcard || filter->field->builtin == LS_QUERY_EVENT ||
 		ls_query_builtin_alias(filter->field->name) == LS_QUERY_EVENT)

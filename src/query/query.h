@@ -220,8 +220,8 @@ extern void ls_search_suggest(ls_search *search, const char *code, ls_query_span
 
 /* ---- condition_note.c; in SPI ---- */
 
-/* Warns about fields that are conditions and never true. */
-extern void ls_search_note_conditions(ls_search *search);
+/* Warns about fields that are conditions and never true.  whole: the search has read all of its range. */
+extern void ls_search_note_conditions(ls_search *search, bool whole);
 
 /* level_note.c: the only value that a query has as its answer, in the range of the search; NULL: none. */
 extern char *ls_search_count(const ls_search *search, const char *text);

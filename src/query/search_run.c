@@ -567,7 +567,7 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	if (!logs && !position->set)
 	{
 		ls_search_note_levels(search, a.n == 0);
-		ls_search_note_conditions(search);
+		ls_search_note_conditions(search, a.n == 0 || plan->table);
 	}
 	if (logs)
 		appendStringInfoChar(out, ']');

@@ -422,11 +422,20 @@ guess_option(ls_query_state *state, const ls_query_token *token)
 	for (uint32_t i = 0; i < n; i++)
 		if (ls_str_eq(names[i], word))
 		{
-			ls_query_set_hint(state, "options come first: %s %.*s ...", stage, (int) whole.len,
-							  whole.data);
+			ls_query_set_hint(state,
+							  state->stage->kind == LS_QUERY_DEDUP
+								  ? "options come last: %s ... %.*s"
+								  : "options come first: %s %.*s ...",
+							  stage, (int) whole.len, whole.data);
 			return true;
 		}
-	if (ls_str_eq(word, LS_STR("limit")) && name[2].kind == TOK_NUMBER)
+	if (ls_str_eq(word, LS_STR("limit")) && name[2].kind == TOK_NUMBER &&
+		(state->stage->kind == LS_QUERY_HEAD || state->stage->kind == LS_QUERY_TAIL ||
+		 state->stage->kind == LS_QUERY_SORT))
+		ls_query_set_hint(state, "write %s %.*s", stage,
+						  (int) (name[2].span.end - name[2].span.start),
+						  state->text.data + name[2].span.start);
+	else if (ls_str_eq(word, LS_STR("limit")) && name[2].kind == TOK_NUMBER)
 		ls_query_set_hint(state, "write | head %.*s after it",
 						  (int) (name[2].span.end - name[2].span.start),
 						  state->text.data + name[2].span.start);
@@ -451,11 +460,13 @@ guess_in_stage(ls_query_state *state, const ls_query_token *token)
 		ls_query_set_hint(state, "all fields are shown without this stage: leave it out");
 	else if (token->kind == '+' && kind == LS_QUERY_FIELDS)
 		ls_query_set_hint(state, "leave out the +: fields a, b keeps these");
-	else if (before == TOK_AS && token->kind == TOK_STRING)
+	else if (before == TOK_AS && token->kind == TOK_STRING &&
+			 memchr(state->text.data + token->span.start, '`',
+					token->span.end - token->span.start) == NULL)
 		ls_query_set_hint(state, "a name is written in backticks: `%.*s`",
 						  (int) ls_query_excerpt(state, token->span).len - 2,
 						  state->text.data + token->span.start + 1);
-	else if (before == TOK_AS && token->kind == TOK_BAD_QUOTE)
+	else if (before == TOK_AS && (token->kind == TOK_STRING || token->kind == TOK_BAD_QUOTE))
 		ls_query_set_hint(state, "a name is written in backticks: `...`");
 	else if (token->kind == '(' && kind == LS_QUERY_SORT && before == TOK_IDENT &&
 			 ls_query_is_aggregate(ls_query_slice(state, token[-1].span)))

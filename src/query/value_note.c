@@ -161,8 +161,9 @@ note_equal(ls_search *search, const ls_query_filter *filter, const ls_query_valu
 				   "a % is compared as a character, the wildcard is *");
 	else if (!list && value->kind == LS_QUERY_WORD && is_range(text, &from, &to))
 	{
-		meant = psprintf("%s(%s>=%.*s %s<=%.*s)", unequal ? "NOT " : "", field, (int) from.len,
-						 from.data, field, (int) to.len, to.data);
+		/* Neither finds events without the field. */
+		meant = psprintf(unequal ? "(%s<%.*s OR %s>%.*s)" : "(%s>=%.*s %s<=%.*s)", field,
+						 (int) from.len, from.data, field, (int) to.len, to.data);
 		ls_search_suggest(
 			search, "RANGE_AS_TEXT", value->span, filter->span, meant,
 			psprintf("this is compared as a text; a range of numbers is written %s", meant));

@@ -104,5 +104,19 @@ is_deeply([ $r->{status}, $r->{json}{details}[0]{suggestion}, $r->{json}{details
 $r = $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'refused error' });
 is($r->{json}{meta}{warnings}[0]{suggestion}, 'refused level=error', 'with a warning');
 
+# ---- a page does not wait for counts ----
+
+sub warned
+{
+	my $answer = $t->http(GET => '/api/v1/search', token => $org->{token},
+		query => { q => '| where NOT path', limit => 1 })->{json};
+	return join ' ', map { $_->{code} } @{ $answer->{meta}{warnings} };
+}
+
+is(warned(), 'FIELD_AS_CONDITION', 'a condition that is never true, where there are few parts');
+$t->sql("SELECT logsvc.act_as('acme'); SELECT logsvc.log('one more') FROM generate_series(1, 210)");
+cmp_ok($t->sql('SELECT count(*) FROM logsvc_internal.queue'), '>', 200, 'now there are many');
+is(warned(), '', 'a page that is found at once is not followed by a count of all');
+
 $t->stop;
 done_testing;
