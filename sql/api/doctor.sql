@@ -10,6 +10,19 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT AS 'MODULE_PATHNAME', 'logsvc_disk_sp
 COMMENT ON FUNCTION logsvc_internal.disk_space(text) IS
 'Bytes of the file system that a path is on, and those that the server may still use';
 
+-- What the server writes to: its file systems, with what is free there.
+CREATE OR REPLACE FUNCTION logsvc_internal.volumes(OUT name text, OUT free bigint, OUT size bigint) RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT p.name, s.free, s.size
+	FROM (SELECT 'data directory', current_setting('data_directory')
+		UNION ALL SELECT 'WAL', current_setting('data_directory') || '/pg_wal'
+		UNION ALL SELECT 'tablespace ' || t.spcname, pg_tablespace_location(t.oid) FROM pg_tablespace t
+		WHERE pg_tablespace_location(t.oid) <> '') AS p (name, path),
+		LATERAL logsvc_internal.disk_space(p.path) AS s WHERE s.size > 0
+$$;
+COMMENT ON FUNCTION logsvc_internal.volumes() IS
+'The file systems with data, WAL and tablespaces: bytes that are free, and all';
+
 -- What the checks look at.  Nothing here reads rows of events.
 CREATE OR REPLACE FUNCTION logsvc_internal.doctor_facts() RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -40,13 +53,9 @@ BEGIN
 				'least_space', (array_agg(format('%s: %s of %s free', d.name, pg_size_pretty(d.free),
 					pg_size_pretty(d.size)) ORDER BY d.share))[1],
 				'no_space', bool_or(d.none))
-			FROM (SELECT p.name, s.free, s.size, s.free::float8 / s.size AS share,
+			FROM (SELECT s.name, s.free, s.size, s.free::float8 / s.size AS share,
 					s.free < s.size / 7 OR s.free < 4 * 1024^3 AS little, s.free < s.size / 20 OR s.free < 1024^3 AS none
-				FROM (SELECT 'data directory', current_setting('data_directory')
-					UNION ALL SELECT 'WAL', current_setting('data_directory') || '/pg_wal'
-					UNION ALL SELECT 'tablespace ' || t.spcname, pg_tablespace_location(t.oid) FROM pg_tablespace t
-					WHERE pg_tablespace_location(t.oid) <> '') AS p (name, path),
-					LATERAL logsvc_internal.disk_space(p.path) AS s WHERE s.size > 0) AS d)
+				FROM logsvc_internal.volumes() AS s) AS d)
 		|| jsonb_build_object('shared_memory', (SELECT s.size FROM logsvc_internal.disk_space('/dev/shm') s
 			WHERE current_setting('dynamic_shared_memory_type') = 'posix'))
 		|| (SELECT jsonb_build_object('sessions', count(*)) FROM pg_stat_activity a WHERE a.backend_type = 'client backend')

@@ -55,6 +55,15 @@ BEGIN
 	RETURN QUERY SELECT 'logsvc_replication_slot_retained_bytes', '',
 			max(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, s.restart_lsn))::float8
 		FROM pg_replication_slots s;
+	RETURN QUERY SELECT 'logsvc_disk_free_ratio', '', min(v.free::float8 / v.size) FROM logsvc_internal.volumes() v;
+	RETURN QUERY SELECT 'logsvc_transaction_id_age', '', max(age(d.datfrozenxid))::float8 FROM pg_database d;
+	RETURN QUERY SELECT 'logsvc_sessions', '', count(*)::float8
+		FROM pg_stat_activity a WHERE a.backend_type = 'client backend'
+		UNION ALL SELECT 'logsvc_sessions_limit', '', current_setting('max_connections')::float8;
+	RETURN QUERY SELECT 'logsvc_oldest_transaction_seconds', '',
+			coalesce(greatest(extract(epoch FROM clock_timestamp() - min(t.start)), 0), 0)::float8
+		FROM (SELECT a.xact_start FROM pg_stat_activity a WHERE a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()
+			UNION ALL SELECT p.prepared FROM pg_prepared_xacts p) AS t (start);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.database_figures() IS

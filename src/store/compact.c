@@ -597,6 +597,7 @@ failed(ls_compactor *c, const merge *m, const ls_caught *caught)
 				errmsg("logsvc part " INT64_FORMAT " cannot be read and stays as it is: %s", bad.id,
 					   ls_store_failure(caught)),
 				errhint("SELECT * FROM logsvc.verify_parts() finds all such parts."));
+		ls_metric_add(LS_M_UNREADABLE_PARTS, 1);
 		if (ls_transaction(mark_corrupt, &bad, &again))
 			return;
 		caught = &again;

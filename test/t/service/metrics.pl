@@ -77,7 +77,7 @@ my $promtool = 'build/prometheus/promtool';
 my $dir = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$dir/metrics.txt", $old->{content});
 is(`$promtool check metrics < $dir/metrics.txt 2>&1` . $?, '0', 'promtool check metrics');
-like(`$promtool check rules dist/prometheus/alerts.yml 2>&1` . $?, qr/SUCCESS: 16 rules found\s+0$/,
+like(`$promtool check rules dist/prometheus/alerts.yml 2>&1` . $?, qr/SUCCESS: 22 rules found\s+0$/,
 	'promtool check rules');
 like(`$promtool test rules dist/prometheus/alerts_test.yml 2>&1` . $?, qr/SUCCESS\s+0$/, 'promtool test rules');
 my $rules = slurp_file('dist/prometheus/alerts.yml');
@@ -170,6 +170,25 @@ cmp_ok($after->{$_}, '>=', 0, $_) foreach map { "logsvc_$_" } qw(parts stored_by
 	dead_letter_events{status=dead} alert_rules{state=firing} waiting_mails replication_standbys);
 ok(!exists $after->{$_}, "$_ is absent") foreach qw(logsvc_wal_archive_age_seconds logsvc_replication_lag_bytes
 	logsvc_probe_success);
+
+# What becomes worse slowly: disks, transaction ids, sessions, open transactions.
+{
+	my $figures = sub { return map { split /=/ } split /\n/, $t->sql("SELECT name || '=' || value "
+		. "FROM logsvc_internal.database_figures() WHERE value IS NOT NULL") };
+	my %f = $figures->();
+	cmp_ok($f{logsvc_disk_free_ratio}, '>', 0, 'free disk space');
+	cmp_ok($f{logsvc_disk_free_ratio}, '<', 1, '... is a share');
+	cmp_ok($f{logsvc_transaction_id_age}, '>', 0, 'age of transaction ids');
+	is($f{logsvc_sessions_limit}, $t->sql('SHOW max_connections'), 'the limit of sessions');
+	my $session = $t->node->background_psql('postgres');
+	$session->query_safe('BEGIN; SELECT 1');
+	$t->sql('SELECT pg_sleep(1.1)');
+	my %then = $figures->();
+	cmp_ok($then{logsvc_oldest_transaction_seconds}, '>', 1, 'the oldest transaction');
+	cmp_ok($then{logsvc_sessions}, '>', $f{logsvc_sessions} - 1, 'sessions');
+	$session->quit;
+	ok(wait_until(sub { my %now = $figures->(); $now{logsvc_oldest_transaction_seconds} < 1 }), '... that has ended');
+}
 
 # ---- the view ----
 

@@ -159,6 +159,8 @@ ok(stays(sub { @said = $t->log_text($log)
 	=~ /logsvc part $bad cannot be read and stays as it is: part $bad is corrupt: (.*)/g;
 		@said == 1 },
 	1.5), 'that is said once');
+is($t->sql("SELECT sum(value) FROM logsvc.metrics WHERE name = 'logsvc_unreadable_parts_total'"), 1,
+	'... and counted');
 is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE $main AND id <> $bad"), $number - 1,
 	'no other event is lost');
 is($t->sql('SELECT part_id, organization_id, index_name, level, rows, problem FROM '
