@@ -56,6 +56,19 @@ ls_error_of_code(const char *code)
 	return LS_ERROR_INTERNAL;
 }
 
+/* A format without its values, but with the error of the operating system. */
+static void
+copy_format(char *to, const char *format, int os_error, size_t size)
+{
+	const char *place = strstr(format, "%m");
+
+	if (place == NULL)
+		strlcpy(to, format, size);
+	else
+		snprintf(to, size, "%.*s%s%s", (int) (place - format), format, strerror(os_error),
+				 place + 2);
+}
+
 /* As strlcpy, but no character is cut in two: what is kept of an error may be stored. */
 static void
 copy_text(char *to, const char *text, size_t size)
@@ -84,7 +97,7 @@ ls_catch_error(MemoryContext context, ls_caught *caught)
 	if (data->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE && data->message)
 		copy_text(caught->format, data->message, sizeof(caught->format));
 	else if (data->message_id && strcmp(data->message_id, "%s") != 0)
-		strlcpy(caught->format, data->message_id, sizeof(caught->format));
+		copy_format(caught->format, data->message_id, data->saved_errno, sizeof(caught->format));
 	else
 		strlcpy(caught->format,
 				caught->id == LS_ERROR_INTERNAL ? "an error of SQL code"

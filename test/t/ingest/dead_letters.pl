@@ -40,7 +40,9 @@ $t->sql(q{
 		r public.refused;
 	BEGIN
 		SELECT * INTO r FROM public.refused f WHERE f.index_name IN ('*', NEW.index_name);
-		IF FOUND THEN
+		IF FOUND AND r.state = 'file' THEN
+			PERFORM pg_read_file('/no/such/file');
+		ELSIF FOUND THEN
 			RAISE EXCEPTION 'refused: secret %', NEW.index_name USING ERRCODE = r.state;
 		END IF;
 		RETURN NEW;
@@ -90,6 +92,20 @@ sub check_all
 	push @wrong, map { "$_ $expected{$_} is lost" } grep { !$seen{$_} } keys %expected;
 	is("@wrong", '', "$name: every accepted event is there once");
 	return;
+}
+
+# ---- what the log says of the operating system's errors ----
+
+{
+	my $from = $t->log_position;
+	refuse_with('*', 'file');
+	send_events('acme', ['no file']);
+	ok(wait_until(sub { $t->log_text($from) =~ /could not open file "%s" for reading: / }),
+		'the log names no file');
+	like($t->log_text($from), qr/could not open file "%s" for reading: No such file or directory/,
+		'but the error, as that of a full disk');
+	refuse_nothing();
+	check_all('a file that there was not');
 }
 
 # ---- corrupt bytes ----
