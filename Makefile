@@ -154,7 +154,7 @@ quickstart: deps
 stop:
 	@PG_CONFIG='$(PG_CONFIG)' DATA='$(GIVEN_DATA)' docker/stop.sh
 
-## make doctor            checks a server and says what to change: DB="dbname=logs host=..." (by default that of make quickstart)
+## make doctor              checks a server and says what to change: DB="dbname=logs host=..." (by default that of make quickstart)
 doctor:
 	@PG_CONFIG='$(PG_CONFIG)' PG_PORT='$(PG_PORT)' DB='$(DB)' docker/doctor.sh
 

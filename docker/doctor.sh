@@ -17,6 +17,11 @@ lines=$("$("$PG_CONFIG" --bindir)/psql" -X -q -At -v ON_ERROR_STOP=1 -d "$db" <<
 SELECT format('%-8s%-18s%s', d.state, d."check", d.found || CASE d.change WHEN '' THEN '' ELSE E'\n' || repeat(' ', 26) || '-> ' || d.change END)
 FROM logsvc.doctor() d ORDER BY array_position('{error,warning,ok}'::text[], d.state), d."check"
 SQL
-)
+) || {
+	status=$?
+	echo "make doctor could not ask DB='$db'. On Debian user postgres of the server is user postgres of the" \
+		"operating system: sudo -u postgres make doctor DB='dbname=logs'" >&2
+	exit "$status"
+}
 printf '%s\n' "$lines"
 ! grep -q '^error ' <<< "$lines"

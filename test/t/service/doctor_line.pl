@@ -15,5 +15,8 @@ $t->set(fsync => 'on');
 $t->set('full_page_writes' => 'on');
 $lines = `PG_CONFIG=\${PG_CONFIG:-pg_config} DB='$db' docker/doctor.sh 2>&1`;
 is($?, 0, 'warnings give status 0') or diag $lines;
+$lines = `PG_CONFIG=\${PG_CONFIG:-pg_config} DB='$db user=nobody_here' docker/doctor.sh 2>&1`;
+cmp_ok($? >> 8, '>=', 2, 'no connection gives another status');
+like($lines, qr/nobody_here.*^make doctor could not ask DB='.*sudo -u postgres make doctor DB=/ms, 'and says who may');
 $t->stop;
 done_testing;
