@@ -6,7 +6,7 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '20ms'\nlogsvc.compactors = 0\n"
+my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '20ms'\nlogsvc.compactors = 0\nrestart_after_crash = on\n"
 	. "logsvc.writers = 4");
 my %org = map { $_ => $t->organization($_, plan => $_) } qw(free pro);
 
@@ -148,6 +148,41 @@ $reader->quit;
 $t->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'logsvc writer'");
 ok(wait_until(sub { $t->sql("SELECT to_regclass('logsvc_internal.$ahead') IS NOT NULL") eq 't' }),
 	'it is made when it can');
+
+# ---- a writer that is killed before or after it has made the partition of a day ----
+
+sub killed
+{
+	my ($point, $day, $made, $how) = @_;
+	my $had = found('enterprise');
+	$t->stop_at($point);
+	$t->sql("SELECT logsvc.act_as('enterprise'); SELECT logsvc.ingest(jsonb_agg(jsonb_build_object('event', 'old ' || i, 'timestamp', "
+		. "(extract(epoch FROM now() - interval '$day days') * 1000)::bigint))) FROM generate_series(1, 20) i");
+	my $pid = $t->wait_held($point);
+	is(partitions() =~ /\b$day\b/ ? 1 : 0, $made, "a writer is at $point: the partition " . ($made ? 'is there, without events' : 'is not there yet'));
+	if ($how eq 'killed')
+	{
+		kill_process($pid);
+		# The server has ended all processes, and with them what they were held at.
+		wait_until(sub { $t->sql('SELECT 1') }) or die 'the server does not come back';
+		$t->let_go($point);
+		$t->wait_ready;
+	}
+	else
+	{
+		$t->sql("SELECT pg_terminate_backend($pid)");
+		$t->let_go($point);
+	}
+	stored();
+	is(found('enterprise'), $had + 20, "... and is $how: its events are stored, once");
+	like(partitions(), qr/\b$day\b/, '... in a partition of the day');
+	unlike(others(), qr/\b$day\b/, '... and nowhere else');
+	return;
+}
+killed('partition_before_commit', 71, 0, 'ended');
+killed('write_before_commit', 72, 1, 'ended');
+killed('partition_before_commit', 73, 0, 'killed');
+killed('write_before_commit', 74, 1, 'killed');
 
 # ---- retention takes the partition as a whole ----
 
