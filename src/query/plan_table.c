@@ -131,7 +131,8 @@ ls_plan_aggregate(ls_planner *p, const ls_query_stage *stage, int number, int *t
 		case LS_QUERY_DC:
 			return psprintf("pg_catalog.count(DISTINCT %s)::pg_catalog.text", known);
 		case LS_QUERY_SUM:
-			return sum_text(psprintf("pg_catalog.sum(%s)", number_of(p, a, value)));
+			return sum_text(
+				psprintf("pg_catalog.trim_scale(pg_catalog.sum(%s))", number_of(p, a, value)));
 		case LS_QUERY_AVG:
 			return double_text(
 				psprintf("pg_catalog.avg(%s)::pg_catalog.float8", number_of(p, a, value)));

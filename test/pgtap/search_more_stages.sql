@@ -1,6 +1,6 @@
 -- Searching: stages as people know them from other languages.
 \set QUIET on
-SELECT plan(51);
+SELECT plan(52);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -78,6 +78,7 @@ SELECT alike(pg_temp.error('| fillnull value=0'), 'name the fields to fill, beca
 SELECT is(pg_temp.of('m', '| eventstats max(n) as m'), '6,6,6,6,6,6', 'of all rows');
 SELECT is(pg_temp.of('c', '| eventstats count as c by host'), '2,2,1,2,2,1', 'of a group; rows without the field are one');
 SELECT is(pg_temp.ns('| eventstats avg(bytes) as a | where bytes > a'), '6,5,4', 'compared with its rows');
+SELECT matches(logsvc.search('n>1 | eval half = n * 0.25 | eventstats sum(half) as s | head 1')::text, '"s": ?5[,}]', 'a sum has no zeros at its end');
 SELECT is(pg_temp.of('count', '| eventstats count, dc(host) as d, p50(n) as p, values(level) as v, first(n) as f by level | where f = 6 AND d = 3 AND p = 4 AND mvcount(v) = 1'), '3,3,3', 'all aggregates');
 SELECT is(pg_temp.rows('| stats count as c by level, host | eventstats sum(c) as total by level | eval share = c / total | sort share, level, host | head 2 | fields level, host, c, total'), '[["error", "h0", 1, 3], ["error", "h2", 1, 3]]', 'in a table');
 SELECT is(pg_temp.of('b', '| eventstats max(n) as a | eval a = a + 1 | eventstats min(a) as b by level | where n = 3'), '7', 'twice');

@@ -308,6 +308,8 @@ sub _wait_for_alerts
 	my $t = $self->{t};
 
 	$t->sql('UPDATE logsvc_internal.alert_rule_state SET next_due = now() WHERE next_due > now(); SELECT logsvc_internal.wake_alert_workers()');
+	$self->_say("absent, and should not: $_") foreach split /\n/, $t->sql('SELECT json_build_object(\'tick\', a.started_at, \'resolved\', a.resolved_at, '
+		. '\'search\', a.search, \'value\', a.value) FROM logsvc_internal.alert a WHERE a.rule_name = \'absence\' ORDER BY 1::text');
 	my $open = keys %{ $self->{open} };
 	my $closed = keys %{ $self->{closed} };
 	wait_until(sub { $t->sql('SELECT count(*) || \' \' || count(resolved_at) || \' \' || count(to_notify) FROM logsvc_internal.alert')
