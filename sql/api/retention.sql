@@ -110,34 +110,31 @@ COMMENT ON FUNCTION logsvc_internal.expire_parts(regclass, timestamptz, int) IS
 'maximum; returns how many';
 
 -- Nobody waits for us longer than the lock timeout of the caller: ACCESS
--- EXCLUSIVE on the store makes searches and writers queue up.
+-- EXCLUSIVE on the store makes searches and writers queue up.  So what is to be
+-- kept is looked for before, and again with the locks: what committed meanwhile may have
+-- any id.
 CREATE OR REPLACE FUNCTION logsvc_internal.drop_expired_partition(
 	partition regclass, at timestamptz)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	last_id bigint;
-	now_last bigint;
+	kept CONSTANT text := format('SELECT EXISTS (SELECT FROM %s p
+		LEFT JOIN logsvc_internal.organization_retention o USING (organization_id)
+		LEFT JOIN logsvc_internal.index_retention r
+			ON r.organization_id = p.organization_id AND r.name = p.index_name
+		WHERE (o.organization_id IS NULL OR p.max_time < $1 - make_interval(days =>
+			CASE WHEN r.name IS NULL THEN o.days ELSE r.days END)) IS NOT TRUE)', partition);
 	alive boolean;
 BEGIN
-	EXECUTE format('SELECT max(id) FROM %s', partition) INTO last_id;
-	IF last_id IS NOT NULL THEN
-		EXECUTE format('SELECT EXISTS (SELECT FROM %s p
-			LEFT JOIN logsvc_internal.organization_retention o USING (organization_id)
-			LEFT JOIN logsvc_internal.index_retention r
-				ON r.organization_id = p.organization_id AND r.name = p.index_name
-			WHERE (o.organization_id IS NULL OR p.max_time < $1 - make_interval(days =>
-				CASE WHEN r.name IS NULL THEN o.days ELSE r.days END)) IS NOT TRUE)', partition)
-		INTO alive USING at;
-		IF alive THEN
-			RETURN false;
-		END IF;
+	EXECUTE kept INTO alive USING at;
+	IF alive THEN
+		RETURN false;
 	END IF;
 	LOCK TABLE ONLY logsvc_internal.part IN ACCESS EXCLUSIVE MODE;
 	EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', partition);
-	EXECUTE format('SELECT max(id) FROM %s', partition) INTO now_last;
-	IF now_last IS DISTINCT FROM last_id THEN
-		RETURN false; -- something has come in
+	EXECUTE kept INTO alive USING at;
+	IF alive THEN
+		RETURN false;
 	END IF;
 	EXECUTE format('ALTER TABLE logsvc_internal.part DETACH PARTITION %s', partition);
 	EXECUTE format('DROP TABLE %s', partition);
