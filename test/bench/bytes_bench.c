@@ -11,32 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "src/part/part.h"
+#include "test/bench/bench.h"
 #include "test/bench/event_source.h"
 
 #define BATCH 2500
 #define DAY_EVENTS 1000000
-
-static void
-check(bool condition, const char *what)
-{
-	if (!condition)
-	{
-		fprintf(stderr, "bytes_bench: %s\n", what);
-		exit(1);
-	}
-}
-
-static double
-cpu(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
-}
 
 static int
 setting(const char *name, int otherwise)
@@ -87,13 +68,8 @@ static uint64_t fetched;
 static bool
 fetch(void *context, uint64_t offset, size_t length, void *to)
 {
-	const ls_str *body = context;
-
-	if (offset > body->len || length > body->len - offset)
-		return false;
-	memcpy(to, body->data + offset, length);
 	fetched += length;
-	return true;
+	return fetch_body(context, offset, length, to);
 }
 
 /* Bytes that reading a column fetches; fields beyond the first are "timestamp" and "id". */
@@ -166,10 +142,10 @@ main(void)
 				ls_buf_init(&body, memory);
 				for (int i = 0; i < rows; i++)
 					add(b, (uint64_t) p * (uint64_t) rows + (uint64_t) i);
-				begun = cpu();
+				begun = cpu_seconds();
 				check(ls_part_builder_finish(b, kinds[k].codec, true, &header, &body, NULL),
 					  "finish");
-				taken += cpu() - begun;
+				taken += cpu_seconds() - begun;
 				stored = ls_str_make(body.data, body.len);
 				if (run == 0)
 				{

@@ -8,9 +8,9 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "src/decode/decode.h"
+#include "test/bench/bench.h"
 
 static uint64_t total;
 
@@ -22,15 +22,6 @@ count_event(void *context, const ls_event *event)
 		total += event->attributes[i].text.len + event->attributes[i].key.len;
 	total += event->field[LS_FIELD_EVENT].len;
 	return true;
-}
-
-static double
-cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
 }
 
 /* Appends event i of a web service; `nested` uses an object and escapes too. */

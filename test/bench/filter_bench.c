@@ -7,30 +7,11 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "src/part/filter.h"
+#include "test/bench/bench.h"
 
 static ls_buf header, body;
-
-static bool
-fetch(void *context, uint64_t offset, size_t length, void *to)
-{
-	(void) context;
-	if (offset > body.len || length > body.len - offset)
-		return false;
-	memcpy(to, body.data + offset, length);
-	return true;
-}
-
-static double
-cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
-}
 
 static void
 build_part(ls_arena *arena)
@@ -84,8 +65,9 @@ bench(const char *name, const ls_filter *filter)
 	do
 	{
 		const char *error;
+		ls_str text = ls_str_make(body.data, body.len);
 		ls_part *part =
-			ls_part_open(arena, ls_str_make(header.data, header.len), fetch, NULL, &error);
+			ls_part_open(arena, ls_str_make(header.data, header.len), fetch_body, &text, &error);
 		ls_filter_run *run = ls_filter_prepare(arena, part, filter, INT64_MIN, INT64_MAX);
 
 		for (uint32_t b = 0; b < ls_part_blocks(part); b++)

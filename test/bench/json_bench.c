@@ -7,29 +7,23 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "src/base/json_document.h"
+#include "test/bench/bench.h"
 
 static const char event[] =
-	"{\"timestamp\":\"2026-01-01T10:12:59.123Z\",\"level\":\"info\",\"source\":\"web-01\",\"service\":"
-	"\"checkout\",\"event\":\"POST /api/v1/orders/123457 finished with 200 in 345 ms\",\"attributes\":{"
+	"{\"timestamp\":\"2026-01-01T10:12:59.123Z\",\"level\":\"info\",\"source\":\"web-01\","
+	"\"service\":"
+	"\"checkout\",\"event\":\"POST /api/v1/orders/123457 finished with 200 in 345 "
+	"ms\",\"attributes\":{"
 	"\"request_id\":\"7b1c2e3f-4c1d-4b7e-1234-2f9c1b7a5678\",\"status\":200,\"duration_ms\":345.7,"
 	"\"method\":\"GET\",\"client_ip\":\"10.0.12.34\",\"user_id\":4711,\"region\":\"eu-1\"}}";
 static const char refusal[] =
 	"{\"error\":\"too many requests: the limit of the organization is 10 in a minute\",\"code\":"
-	"\"RATE_LIMITED\",\"details\":[{\"path\":\"\",\"code\":\"search\",\"message\":\"retry in 17 s\"}]}";
+	"\"RATE_LIMITED\",\"details\":[{\"path\":\"\",\"code\":\"search\",\"message\":\"retry in 17 "
+	"s\"}]}";
 
 static volatile size_t total;
-
-static double
-cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
-}
 
 static void
 pull(ls_json *json, int depth)

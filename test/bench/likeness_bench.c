@@ -18,10 +18,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "src/part/filter.h"
 #include "src/pattern/pattern.h"
+#include "test/bench/bench.h"
 #include "test/bench/event_source.h"
 
 #define LINES 20000
@@ -48,25 +48,6 @@ typedef struct corpus
 } corpus;
 
 static corpus *now; /* whose parts are read */
-
-static void
-check(bool condition, const char *what)
-{
-	if (!condition)
-	{
-		fprintf(stderr, "likeness_bench: %s\n", what);
-		exit(1);
-	}
-}
-
-static double
-cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
-}
 
 static uint64_t
 mix(uint64_t z)
@@ -255,13 +236,8 @@ build(corpus *c)
 static bool
 fetch(void *context, uint64_t offset, size_t length, void *to)
 {
-	const ls_str *body = context;
-
-	if (offset > body->len || length > body->len - offset)
-		return false;
-	memcpy(to, body->data + offset, length);
 	now->fetched += length;
-	return true;
+	return fetch_body(context, offset, length, to);
 }
 
 static ls_part *

@@ -10,9 +10,9 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "src/part/part.h"
+#include "test/bench/bench.h"
 
 #define BATCH 1000
 
@@ -25,15 +25,6 @@ draw(uint32_t n)
 	random_state ^= random_state >> 7;
 	random_state ^= random_state << 17;
 	return (uint32_t) ((random_state >> 32) * n >> 32);
-}
-
-static double
-cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
 }
 
 /* # is a number of some digits, @ an address, % eight hexadecimal digits. */
@@ -166,17 +157,6 @@ make_event(source_text *e, uint32_t i, uint64_t *json)
 					"\"request_id\":\"\",\"duration_ms\":,\"region\":\"\"}}");
 }
 
-static bool
-fetch(void *context, uint64_t offset, size_t length, void *to)
-{
-	ls_str *body = context;
-
-	if (offset > body->len || length > body->len - offset)
-		return false;
-	memcpy(to, body->data + offset, length);
-	return true;
-}
-
 typedef struct parts
 {
 	ls_str *headers;
@@ -197,16 +177,6 @@ keep(parts *p, const ls_buf *header, const ls_buf *body)
 	p->bodies[p->n++] = ls_arena_strdup(kept, ls_str_make(body->data, body->len));
 	p->header_bytes += header->len;
 	p->body_bytes += body->len;
-}
-
-static void
-check(bool condition, const char *what)
-{
-	if (!condition)
-	{
-		fprintf(stderr, "part_bench: %s failed\n", what);
-		exit(1);
-	}
 }
 
 static void
@@ -297,7 +267,7 @@ merge(const parts *from, ls_part_codec codec)
 		ls_part *part;
 
 		ls_arena_reset(part_arena);
-		part = ls_part_open(part_arena, from->headers[i], fetch, &from->bodies[i], &error);
+		part = ls_part_open(part_arena, from->headers[i], fetch_body, &from->bodies[i], &error);
 		check(part != NULL, "open");
 		while (!ls_part_append(part, b, &done))
 		{
@@ -328,7 +298,7 @@ scan(const parts *p, bool rows, uint64_t *sum)
 		ls_part *part;
 
 		ls_arena_reset(arena);
-		part = ls_part_open(arena, p->headers[i], fetch, &p->bodies[i], &error);
+		part = ls_part_open(arena, p->headers[i], fetch_body, &p->bodies[i], &error);
 		check(part != NULL && ls_part_find(part, LS_FIELD_EVENT, LS_STR(""), &column, 1) == 1,
 			  "open");
 		for (uint32_t block = 0; block < ls_part_blocks(part); block++)

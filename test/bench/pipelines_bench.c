@@ -6,24 +6,15 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "src/pipeline/pipeline.h"
+#include "test/bench/bench.h"
 
 #define KEY "\"key\":\"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\","
 #define EVENTS 200000
 #define TEXTS 1000
 
 static char texts[TEXTS][256];
-
-static double
-cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
-}
 
 static void
 make_texts(void)
@@ -60,10 +51,11 @@ run(const char *name, const char *processors)
 	double began;
 
 	snprintf(definition, sizeof(definition),
-			 "{" KEY "\"pipelines\":[{\"id\":\"p\",\"name\":\"p\",\"version\":1,\"processors\":[%s]}]}",
+			 "{" KEY
+			 "\"pipelines\":[{\"id\":\"p\",\"name\":\"p\",\"version\":1,\"processors\":[%s]}]}",
 			 processors);
-	runner.program = ls_program_compile(ls_str_make(definition, strlen(definition)), arena, &error,
-										&path);
+	runner.program =
+		ls_program_compile(ls_str_make(definition, strlen(definition)), arena, &error, &path);
 	if (runner.program == NULL || !ls_pipeline_begin(&runner, arena))
 	{
 		printf("%s: %s\n", name, error);
@@ -98,15 +90,18 @@ main(void)
 	run("convert", "{\"type\":\"convert\",\"field\":\"status\",\"to\":\"string\"}");
 	run("parse_kv", "{\"type\":\"parse_kv\"}");
 	run("parse_json", "{\"type\":\"parse_json\",\"field\":\"k8s\"}");
-	run("parse_regex", "{\"type\":\"parse_regex\",\"pattern\":\"user=(?<u>\\\\S+) host=(?<h>\\\\S+)\"}");
-	run("parse_grok", "{\"type\":\"parse_grok\",\"pattern\":\"%{WORD:verb} %{URIPATH:path} returned "
-					  "%{NUMBER:status:int} in %{NUMBER:ms:int} ms\"}");
+	run("parse_regex",
+		"{\"type\":\"parse_regex\",\"pattern\":\"user=(?<u>\\\\S+) host=(?<h>\\\\S+)\"}");
+	run("parse_grok",
+		"{\"type\":\"parse_grok\",\"pattern\":\"%{WORD:verb} %{URIPATH:path} returned "
+		"%{NUMBER:status:int} in %{NUMBER:ms:int} ms\"}");
 	run("mask_email", MASK("email"));
 	run("mask_creditcard", MASK("creditcard"));
 	run("mask_ip", MASK("ip"));
 	run("mask_jwt", MASK("jwt"));
 	run("mask_iban", MASK("iban"));
-	run("mask_pattern", "{\"type\":\"mask\",\"field\":\"event\",\"pattern\":\"session=[0-9a-f]+\"}");
+	run("mask_pattern",
+		"{\"type\":\"mask\",\"field\":\"event\",\"pattern\":\"session=[0-9a-f]+\"}");
 	run("mask_4_presets", MASK("email") "," MASK("creditcard") "," MASK("ip") "," MASK("iban"));
 	run("sample", "{\"type\":\"sample\",\"rate\":0.5,\"key\":\"user\"}");
 	return 0;
