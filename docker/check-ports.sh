@@ -34,7 +34,7 @@ check() {
 	for ((other = port + 1; other <= 65535; other++)); do
 		[ -z "$(try_port "$other")" ] && [ "$other" != "$HTTP_PORT" ] && [ "$other" != "$PG_PORT" ] && break
 	done
-	echo "port $port of 127.0.0.1 cannot be used ($reason); choose another one: make quickstart $name=$other" >&2
+	echo "port $port of 127.0.0.1 cannot be used ($reason); add $name=$other to make quickstart" >&2
 	status=1
 }
 

@@ -33,12 +33,12 @@ my ($status, $output) = ports($free, $free_too);
 is("$status $output", '0 ', 'two free ports');
 ($status, $output) = ports($taken, $free);
 is($status, 1, 'the port of HTTP is taken');
-like($output, qr/^port $taken of 127\.0\.0\.1 cannot be used \(Address already in use\); choose another one: make quickstart HTTP_PORT=(\d+)$/,
+like($output, qr/^port $taken of 127\.0\.0\.1 cannot be used \(Address already in use\); add HTTP_PORT=(\d+) to make quickstart$/,
 	'says which setting to give');
 my ($other) = $output =~ /HTTP_PORT=(\d+)/;
 is((ports($other, $free))[0], 0, 'the one that it proposes will do');
 ($status, $output) = ports($free, $taken);
-like("$status $output", qr/^1 port $taken .* PG_PORT=\d+$/, 'the port of PostgreSQL is taken');
+like("$status $output", qr/^1 port $taken .*; add PG_PORT=\d+ to make quickstart$/, 'the port of PostgreSQL is taken');
 ($status, $output) = ports($taken, $taken);
 is(scalar(() = $output =~ /^port $taken /mg), 2, 'both are looked at');
 like($output, qr/are the same/, 'they must be two');
