@@ -114,7 +114,7 @@ typedef struct ls_part_builder ls_part_builder;
 
 typedef enum ls_part_codec
 {
-	LS_CODEC_FAST,  /* queue entries: lz4, one frame per block, rows in order of arrival */
+	LS_CODEC_FAST,  /* queue entries: lz4, one frame per block, a few rows in order of arrival */
 	LS_CODEC_FRESH, /* zstd level 1, rows sorted by level, source, time */
 	LS_CODEC_MERGED /* zstd level 6, rows sorted by level, source, time */
 } ls_part_codec;

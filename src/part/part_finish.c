@@ -3,7 +3,7 @@
  * part_finish.c
  *	  Turns what a builder collected into the two byte strings of a part (pure).
  *
- * A fast part is written block by block, with all columns of a block in one frame.
+ * A fast part is written block by block, with all columns of a block in one frame, and sorted if it is large.
  * Other parts are written column by column, so a scan of one column reads one
  * contiguous range of the body.  part_plan.c has already decided what to write.
  *
@@ -18,6 +18,12 @@
  */
 #define WORTH_ROWS 512
 #define WORTH_ROWS_FRESH LS_PART_BLOCK_ROWS
+
+/*
+ * lz4 sees the 64 KB before a text, which is some 400 events.  So a larger queue entry is sorted too: what one
+ * source writes is then within sight.
+ */
+#define SORTED_ROWS 256
 
 /* Templates are not tried for shorter payloads of texts. */
 #define TEMPLATES_FROM 1024
@@ -542,9 +548,9 @@ finish(ls_part_writer *w, bool drop_index, ls_buf *header)
 		return false;
 	if (w->codec == LS_CODEC_FAST)
 		d->flags = LS_PART_GROUPED;
-	else
+	if (w->codec != LS_CODEC_FAST || w->b->rows >= SORTED_ROWS)
 	{
-		d->flags = LS_PART_SORTED;
+		d->flags |= LS_PART_SORTED;
 		w->rows = ls_builder_sorted_rows(w->b, w->arena);
 		if (w->rows == NULL)
 			return false;

@@ -168,12 +168,43 @@ field_keys(sorter *s, const ls_part_builder *b, ls_field field, uint64_t *max, l
 	return true;
 }
 
+/* By batch and place: for rows that are equal in the keys that follow. */
+static void
+sort_by_ids(sorter *s, const ls_part_builder *b)
+{
+	uint64_t max;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		s->keys[i] = b->places[i];
+	max = rebase(s, false);
+	sort_by_keys(s, max);
+	memcpy(s->keys, b->batches, s->n * sizeof(uint64_t));
+	max = rebase(s, false);
+	sort_by_keys(s, max);
+}
+
+/* Are neighbours of the same time in the order of their ids? */
+static bool
+ids_ascend(const sorter *s, const ls_part_builder *b)
+{
+	for (uint32_t i = 1; i < s->n; i++)
+	{
+		uint32_t x = s->order[i - 1];
+		uint32_t y = s->order[i];
+
+		if (b->timestamps[x] == b->timestamps[y] &&
+			(b->batches[x] > b->batches[y] ||
+			 (b->batches[x] == b->batches[y] && b->places[x] > b->places[y])))
+			return false;
+	}
+	return true;
+}
+
 uint32_t *
 ls_builder_sorted_rows(const ls_part_builder *b, ls_arena *arena)
 {
 	sorter s;
 	uint64_t max;
-	bool in_order = true;
 
 	s.n = b->rows;
 	s.order = LS_PART_ARRAY(arena, uint32_t, s.n);
@@ -181,32 +212,26 @@ ls_builder_sorted_rows(const ls_part_builder *b, ls_arena *arena)
 	s.keys = LS_PART_ARRAY(arena, uint64_t, s.n);
 	if (s.order == NULL || s.spare == NULL || s.keys == NULL)
 		return NULL;
-	for (uint32_t i = 0; i < s.n; i++)
-		s.order[i] = i;
-	if (s.n < 2)
-		return s.order;
-
-	for (uint32_t i = 1; i < s.n && in_order; i++)
-		in_order = b->batches[i - 1] < b->batches[i] ||
-				   (b->batches[i - 1] == b->batches[i] && b->places[i - 1] <= b->places[i]);
-	if (!in_order)
+	/* Rows mostly come in the order of their ids, or sorted with them as the last key. */
+	for (int with_ids = 0; with_ids < 2; with_ids++)
 	{
 		for (uint32_t i = 0; i < s.n; i++)
-			s.keys[i] = b->places[i];
-		max = rebase(&s, false);
+			s.order[i] = i;
+		if (s.n < 2)
+			return s.order;
+		if (with_ids)
+			sort_by_ids(&s, b);
+		memcpy(s.keys, b->timestamps, s.n * sizeof(uint64_t));
+		max = rebase(&s, true);
 		sort_by_keys(&s, max);
-		memcpy(s.keys, b->batches, s.n * sizeof(uint64_t));
-		max = rebase(&s, false);
+		if (!field_keys(&s, b, LS_FIELD_SOURCE, &max, arena))
+			return NULL;
 		sort_by_keys(&s, max);
+		if (!field_keys(&s, b, LS_FIELD_LEVEL, &max, arena))
+			return NULL;
+		sort_by_keys(&s, max);
+		if (ids_ascend(&s, b))
+			break;
 	}
-	memcpy(s.keys, b->timestamps, s.n * sizeof(uint64_t));
-	max = rebase(&s, true);
-	sort_by_keys(&s, max);
-	if (!field_keys(&s, b, LS_FIELD_SOURCE, &max, arena))
-		return NULL;
-	sort_by_keys(&s, max);
-	if (!field_keys(&s, b, LS_FIELD_LEVEL, &max, arena))
-		return NULL;
-	sort_by_keys(&s, max);
 	return s.order;
 }

@@ -977,6 +977,67 @@ test_version(void)
 		   "with a clear error");
 }
 
+/* Is row `i` of the first block the event of this batch and place? */
+static bool
+is_row(ls_part *part, uint32_t i, uint64_t batch, uint32_t place)
+{
+	return ls_part_batches(part, 0)[i] == batch && ls_part_places(part, 0)[i] == place;
+}
+
+/* Large queue entries are sorted; what is equal otherwise stays in the order of ids. */
+static void
+test_sorted_entries(void)
+{
+	static const char *const sources[] = {"web", "auth", "mail"};
+	ls_part_builder *b = ls_part_builder_create(arena);
+	ls_part_builder *merged = ls_part_builder_create(arena);
+	bool ordered = true;
+	built few;
+	built p[2];
+	source s;
+	ls_part *part;
+
+	/* The later batch comes first; all events have one time. */
+	for (uint64_t batch = 2; batch > 0; batch--)
+	{
+		uint32_t done = 0;
+
+		ls_part_builder_reset(b);
+		for (uint32_t i = 0; i < 300; i++)
+		{
+			ls_event e = {.timestamp = INT64_C(1790000000000000),
+						  .ingested_at = INT64_C(1790000000000000),
+						  .batch = batch};
+
+			e.place = i;
+			set_field(&e, LS_FIELD_EVENT, str("one of many"));
+			set_field(&e, LS_FIELD_SOURCE, str(sources[i % 3]));
+			ls_part_builder_add(b, &e);
+			if (i == 199 && batch == 2)
+				build(b, LS_CODEC_FAST, false, &few);
+		}
+		build(b, LS_CODEC_FAST, false, &p[batch - 1]);
+		s.body = ls_str_make(p[batch - 1].body.data, p[batch - 1].body.len);
+		part = open_part(&p[batch - 1], &s, arena);
+		for (uint32_t i = 0; part != NULL && i < 300; i++)
+			ordered = ordered && is_row(part, i, batch,
+										i % 100 * 3 + (i < 100   ? 1
+													   : i < 200 ? 2
+																 : 0));
+		ok(part != NULL && ls_part_append(part, merged, &done), "an entry is added");
+	}
+	ok((few.header.data[5] & 2) == 0, "few rows of a queue entry are in the order of arrival");
+	ok((p[0].header.data[5] & 2) != 0 && ordered,
+	   "many are in the order of level, source, time and id");
+	build(merged, LS_CODEC_FRESH, false, &p[0]);
+	s.body = ls_str_make(p[0].body.data, p[0].body.len);
+	part = open_part(&p[0], &s, arena);
+	ordered = part != NULL;
+	for (uint32_t i = 0; ordered && i < 200; i++)
+		ordered = is_row(part, i, 1 + i / 100, i % 100 * 3 + 1);
+	ok(ordered, "and in a part of several entries too, in whatever order they came");
+}
+
 /* What later versions of the software may add to a header must not disturb. */
 static void
 test_sections(void)
@@ -1189,6 +1250,7 @@ main(int argc, char **argv)
 	test_reader_memory_runs_out();
 	test_damage();
 	test_version();
+	test_sorted_entries();
 	test_sections();
 	test_document();
 	ls_arena_destroy(arena);
