@@ -41,6 +41,13 @@
 /* Requests wait so long for a pool that has no worker, then get 503 (ms). */
 #define NO_WORKER_PATIENCE 2000
 
+/* After how many seconds a request that has waited too long for an executor is to be tried again. */
+#define WAITED_RETRY_AFTER "10"
+
+#define WAITED_BODY                                                             \
+	"{\"error\":\"the request has waited for its turn as long as it may run\"," \
+	"\"code\":\"SERVICE_UNAVAILABLE\"}"
+
 /* For how long the view logsvc.metrics may show the same figures of the gateway (ms). */
 #define FIGURES_AGE 1000
 
@@ -111,14 +118,21 @@ make_pools(gateway_state *state)
 /* ---- tasks ---- */
 
 static void
-answer_unavailable(gateway_state *state, uint64 request_id)
+answer_503(gateway_state *state, uint64 request_id, const char *retry_after, const char *body)
 {
 	ls_response response = {.id = request_id, .status = 503};
 
-	ls_response_header(&response, LS_STR("Retry-After"), LS_STR("1"));
-	response.body = LS_STR("{\"error\":\"the service is starting, stopping or overloaded\","
-						   "\"code\":\"SERVICE_UNAVAILABLE\"}");
+	ls_response_header(&response, LS_STR("Retry-After"), ls_str_of_cstring(retry_after));
+	response.body = ls_str_of_cstring(body);
 	ls_gateway_respond(state->engine, &response);
+}
+
+static void
+answer_unavailable(gateway_state *state, uint64 request_id)
+{
+	answer_503(state, request_id, "1",
+			   "{\"error\":\"the service is starting, stopping or overloaded\","
+			   "\"code\":\"SERVICE_UNAVAILABLE\"}");
 }
 
 /* Takes a task out of wherever it is; the worker's list forgets it.  cost: of leave_worker. */
@@ -237,25 +251,33 @@ dispatch(gateway_state *state, pool *p)
 	}
 }
 
-/* Requests must not wait for ever for a pool that does not come up. */
+/*
+ * Requests must not wait for ever: for a pool that does not come up, or for an executor beyond the
+ * time that they may then take.  Of those that come in pieces the beginning is sent already.
+ */
 static void
 expire_queued(gateway_state *state, pool *p)
 {
+	bool running = ls_dispatch_running(p) > 0;
 	TimestampTz now;
 	dlist_mutable_iter iter;
 
-	if (dlist_is_empty(&p->queue))
-		return;
-	if (ls_dispatch_running(p) > 0)
+	if (dlist_is_empty(&p->queue) || (running && p->kind != LS_WORKER_EXECUTOR))
 		return;
 	now = GetCurrentTimestamp();
 	dlist_foreach_modify(iter, &p->queue)
 	{
 		task *t = dlist_container(task, node, iter.cur);
 
-		if (!TimestampDifferenceExceeds(t->since, now, NO_WORKER_PATIENCE))
+		if (!TimestampDifferenceExceeds(t->since, now,
+										running ? ls_query_timeout : NO_WORKER_PATIENCE))
 			return;
-		answer_unavailable(state, t->request_id);
+		if (!running)
+			answer_unavailable(state, t->request_id);
+		else if (t->leased && t->sent != 0)
+			continue;
+		else
+			answer_503(state, t->request_id, WAITED_RETRY_AFTER, WAITED_BODY);
 		forget_task(state, t, 0);
 	}
 }
@@ -373,6 +395,7 @@ identified(gateway_state *state, task *t, uint64 tenant)
 	t->frame = t->whole;
 	t->frame_len = t->whole_len;
 	t->whole = NULL;
+	t->sent = 0;
 	ls_dispatch_enqueue(state, t);
 }
 
