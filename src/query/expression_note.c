@@ -97,6 +97,40 @@ note_wildcard(notes *n, const ls_query_expr *expr, const ls_query_expr *left,
 		suggest(n, before, expr->span, &call);
 }
 
+/* event = "refused" compares all of the text; level = error is a comparison with a field. */
+static void
+note_meant(notes *n, const ls_query_expr *expr, const ls_query_field *field,
+		   const ls_query_expr *right)
+{
+	ls_query_state *state = n->state;
+	uint32_t before = state->query->warnings.n;
+	bool whole = field->builtin == LS_QUERY_EVENT && right->kind == LS_QUERY_EXPR_STRING &&
+				 right->text.len > 0 && !is_wildcard(right->text);
+	ls_str levels[LS_QUERY_LEVELS];
+	ls_buf meant;
+
+	if (n->left == 0 ||
+		!(whole || (field->builtin == LS_QUERY_LEVEL && right->kind == LS_QUERY_EXPR_FIELD &&
+					ls_query_levels(LS_QUERY_OP_EQ, right->field->name, levels) > 0)))
+		return;
+	n->left--;
+	ls_buf_init(&meant, state->arena);
+	ls_buf_str(&meant, ls_query_slice(state, field->span));
+	ls_buf_printf(&meant, whole ? " CONTAINS " : " = \"");
+	ls_buf_str(&meant, ls_query_slice(state, right->span));
+	if (!whole)
+		ls_buf_char(&meant, '"');
+	if (whole)
+		ls_query_warn(state->query, state->arena, "WHOLE_TEXT", right->span,
+					  "this compares the whole text of an event; for a part of it write CONTAINS");
+	else
+		ls_query_warn(state->query, state->arena, "FIELD_AS_VALUE", right->span,
+					  "without quotes this is a field; to compare with the text write \"%.*s\"",
+					  (int) right->field->name.len, right->field->name.data);
+	suggest(n, before, expr->span, &meant);
+	ls_query_make_doubt(state, before);
+}
+
 static void
 note_compare(notes *n, const ls_query_expr *expr)
 {
@@ -110,6 +144,8 @@ note_compare(notes *n, const ls_query_expr *expr)
 	{
 		if (left->kind == LS_QUERY_EXPR_FIELD)
 			note_wildcard(n, expr, left, right);
+		if (left->kind == LS_QUERY_EXPR_FIELD && expr->op == LS_QUERY_OP_EQ)
+			note_meant(n, expr, left->field, right);
 		return;
 	}
 	if (right->kind != LS_QUERY_EXPR_STRING || left->type != LS_QUERY_TYPE_ANY ||

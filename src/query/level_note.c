@@ -130,21 +130,30 @@ take_count(void *context, const ls_position *position, char **texts)
 	return true;
 }
 
+bool
+ls_search_ask(const ls_search *search, const char *text, int limit, ls_plan_row row, void *context)
+{
+	ls_position position = {0};
+	ls_search other = *search;
+	ls_query_error error;
+
+	other.q = ls_str_of_cstring(text);
+	other.limit = limit;
+	other.explain = other.histogram = other.fields = false;
+	if (!ls_query_parse_only(other.q, search->arena, &other.query, &error))
+		return false; /* too long, with what is quoted */
+	other.filter =
+		other.query->filter == NULL ? NULL : ls_search_compile(&other, other.query->filter);
+	ls_plan_run(&other, ls_search_plan(&other, &position), row, context);
+	return true;
+}
+
 char *
 ls_search_count(const ls_search *search, const char *text)
 {
-	ls_position position = {0};
-	ls_search count = *search;
-	ls_query_error error;
 	char *result = NULL;
 
-	count.q = ls_str_of_cstring(text);
-	count.limit = 1;
-	count.explain = count.histogram = count.fields = false;
-	if (!ls_query_parse_only(count.q, search->arena, &count.query, &error))
-		return NULL; /* too long, with what is quoted */
-	count.filter = ls_search_compile(&count, count.query->filter);
-	ls_plan_run(&count, ls_search_plan(&count, &position), take_count, &result);
+	(void) ls_search_ask(search, text, 1, take_count, &result);
 	return result;
 }
 
@@ -240,6 +249,13 @@ near_level(const ls_query_value *value)
 	ls_str standard[LS_QUERY_LEVELS];
 	int closest;
 
+	/* Senders' numbers are names here: 3 of syslog, 50 of pino. */
+	if (value->kind == LS_QUERY_NUMBER && value->number >= 0 && value->number <= 100000)
+	{
+		ls_str level = ls_level_of_number((uint64) value->number, LS_LEVELS_UNKNOWN);
+
+		return level.len > 0 ? ls_cstring_of_str(level) : NULL;
+	}
 	/* Other names are levels, too: notice. */
 	if (value->wildcard || value->kind == LS_QUERY_NUMBER ||
 		ls_query_levels(LS_QUERY_OP_EQ, value->text, standard) > 0)
@@ -326,7 +342,11 @@ warn_level(levels *l, const ls_query_value *value)
 	if (!take_level(l, level != NULL))
 		return;
 	l->n++;
-	if (!is_zero(count_events(s, "level", value->text)))
+	/* In quotes a number is the level that it is of a sender. */
+	if (!is_zero(value->kind == LS_QUERY_NUMBER
+					 ? ls_search_count(s, psprintf("level=%.*s | stats count",
+												   (int) value->text.len, value->text.data))
+					 : count_events(s, "level", value->text)))
 		return;
 	if (level == NULL)
 		ls_query_warn(query, s->arena, "UNKNOWN_LEVEL", value->span, "no event has level %.*s",

@@ -226,6 +226,16 @@ extern void ls_search_note_conditions(ls_search *search, bool whole);
 /* level_note.c: the only value that a query has as its answer, in the range of the search; NULL: none. */
 extern char *ls_search_count(const ls_search *search, const char *text);
 
+/* ---- field_note.c; in SPI ---- */
+
+/* Warns about words that are names of fields; the search has found nothing. */
+extern void ls_search_note_field_words(ls_search *search);
+
+/* ---- near_value.c; in SPI ---- */
+
+/* Warns about values that no event has where another one is spelt like them; the search has found nothing. */
+extern void ls_search_note_near_values(ls_search *search);
+
 /* ---- field_hint.c ---- */
 
 /* The field that others call so (loglevel, service.keyword); empty: none. */
@@ -505,6 +515,12 @@ extern void ls_search_answer(ls_search *search, const ls_plan *plan, const ls_po
 
 /* Takes a row: its columns as C strings (NULL: missing).  False stops the plan. */
 typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **texts);
+
+/*
+ * level_note.c: the first `limit` rows of another query in the range of the search.  False: it cannot be parsed.
+ */
+extern bool ls_search_ask(const ls_search *search, const char *text, int limit, ls_plan_row row,
+						  void *context);
 
 /* Runs a plan and calls `row` for each row until it returns false. */
 extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);

@@ -318,7 +318,9 @@ guess_seconds(ls_query_state *state, const ls_query_token *token)
 			return false;
 	}
 	seconds *= -time.shift.amount;
-	if (ago || past)
+	if (state->stage != NULL && state->stage->kind == LS_QUERY_TIMECHART)
+		ls_query_set_hint(state, "write timechart span=%.*s ...", (int) text.len, text.data);
+	else if (ago || past)
 		ls_query_set_hint(state, "write now() - %lld, or earliest=-%.*s in the head",
 						  (long long) seconds, (int) text.len, text.data);
 	else

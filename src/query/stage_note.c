@@ -110,8 +110,6 @@ ls_query_note_stage(ls_query_state *state)
 		if (!counts && (stage < 0 || !is_stage(state, stage, t + 1)))
 			continue;
 		suggestion = with_stage(state, t->span.start, counts);
-		if (suggestion.len == 0)
-			continue;
 		ls_query_warn(state->query, state->arena, "STAGE_IN_TEXT", t->span,
 					  counts ? "%.*s is searched as a word; to count write | stats count by ..."
 							 : "%.*s is searched as a word; a stage has a | before it",
@@ -119,6 +117,9 @@ ls_query_note_stage(ls_query_state *state)
 		/* There may be too many warnings, or no memory. */
 		if (state->query->warnings.n > n)
 			state->query->warnings.items[n]->suggestion = suggestion;
+		/* What is no query even so may be a text. */
+		if (suggestion.len == 0)
+			ls_query_make_doubt(state, n);
 		return;
 	}
 }

@@ -180,6 +180,8 @@ static const struct
 	{LS_STR("median"), "the median is p50"},
 	{LS_STR("distinct"), "did you mean dc?"},
 	{LS_STR("uniq"), "did you mean dc?"},
+	{LS_STR("count_distinct"), "did you mean dc?"},
+	{LS_STR("uniqueCount"), "did you mean dc?"},
 	{LS_STR("earliest"), "did you mean min(timestamp)?"},
 	{LS_STR("latest"), "did you mean max(timestamp)?"},
 	{LS_STR("percentile"), "percentiles are p1 to p99: p95(field)"},

@@ -165,9 +165,20 @@ ls_query_make_doubt(ls_query_state *state, uint32_t before)
 void
 ls_query_say_doubts(ls_query *query, ls_arena *arena)
 {
+	uint32_t surely = query->warnings.n;
+
 	for (uint32_t i = 0; i < query->doubts.n && query->warnings.n < LS_QUERY_MAX_WARNINGS; i++)
-		ls_query_append(arena, (void ***) &query->warnings.items, &query->warnings.n,
-						query->doubts.items[i]);
+	{
+		bool said = false;
+
+		/* Of one place one thing is said. */
+		for (uint32_t j = 0; j < surely; j++)
+			said =
+				said || query->warnings.items[j]->span.start == query->doubts.items[i]->span.start;
+		if (!said)
+			ls_query_append(arena, (void ***) &query->warnings.items, &query->warnings.n,
+							query->doubts.items[i]);
+	}
 	query->doubts.n = 0;
 }
 
@@ -377,6 +388,11 @@ guess_sql(ls_query_state *state, const ls_query_token *token)
 		return false;
 	path = (ls_query_span){path_start(state, token), token[-1].span.end};
 	field = ls_query_excerpt(state, path);
+	if (is_word(state, token, "IS") && token[1].kind == TOK_STRING)
+	{
+		ls_query_set_hint(state, "did you mean =?");
+		return true;
+	}
 	if (is_word(state, token, "IS"))
 	{
 		ls_query_set_hint(state, "write %s(%.*s)",
@@ -392,6 +408,17 @@ guess_sql(ls_query_state *state, const ls_query_token *token)
 	else if (is_word(state, token, "ILIKE"))
 		ls_query_set_hint(state, "write like(lower(%.*s), lower(%.*s))", (int) field.len,
 						  field.data, (int) value.len, value.data);
+	else if (is_word(state, token, "has"))
+		ls_query_set_hint(state, "write %.*s CONTAINS %.*s", (int) field.len, field.data,
+						  (int) value.len, value.data);
+	else if (is_word(state, token, "startswith") || is_word(state, token, "endswith"))
+		ls_query_set_hint(state,
+						  is_word(state, token, "startswith") ? "write like(%.*s, \"...%%\")"
+															  : "write like(%.*s, \"%%...\")",
+						  (int) field.len, field.data);
+	else if (state->text.data[token->span.start] == '~')
+		ls_query_set_hint(state, "write %.*s MATCHES %.*s", (int) field.len, field.data,
+						  (int) value.len, value.data);
 	else if (is_word(state, token, "REGEXP") || is_word(state, token, "RLIKE"))
 		ls_query_set_hint(state, "write %.*s MATCHES %.*s", (int) field.len, field.data,
 						  (int) value.len, value.data);

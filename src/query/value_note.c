@@ -131,6 +131,64 @@ percent_wildcard(ls_str text)
 	return letter ? meant : NULL;
 }
 
+/* user=null, and what others write for it. */
+static bool
+is_null(const ls_query_value *value, bool unequal)
+{
+	static const char *const names[] = {"null", "none", "nil", "undefined"};
+
+	for (size_t i = 0; i < lengthof(names); i++)
+		if (value->kind == LS_QUERY_WORD &&
+			ls_str_eq_nocase(value->text, ls_str_of_cstring(names[i])))
+			return true;
+	return value->text.len == 0 && !unequal;
+}
+
+/* event=refused compares all of the text. */
+static void
+note_whole_text(ls_search *search, const ls_query_filter *filter, const ls_query_value *value)
+{
+	char *meant;
+
+	/* "*refused*" has a warning. */
+	if (memchr(value->text.data, '*', value->text.len) != NULL)
+		return;
+	meant = value->kind == LS_QUERY_STRING
+				? psprintf("event CONTAINS %s", written(search, value->span))
+				: written(search, value->span);
+
+	ls_search_suggest(
+		search, "WHOLE_TEXT", value->span, filter->span, meant,
+		psprintf("this compares the whole text of an event; for a part of it write %s", meant));
+}
+
+/* timestamp=2026-01-31, or that day as a word. */
+static void
+note_instant(ls_search *search, const ls_query_filter *filter, const ls_query_value *value)
+{
+	ls_query_period period;
+	ls_buf range;
+
+	for (uint32 i = 0; i < search->query->warnings.n; i++)
+		if (search->query->warnings.items[i]->suggestion.len > 0)
+			return;
+	if (value->text.len < 8 || memchr(value->text.data, '-', value->text.len) == NULL ||
+		!ls_query_period_parse(value->text, &period))
+		return;
+	ls_buf_init(&range, search->arena);
+	ls_buf_lit(&range, "earliest=");
+	ls_query_write_instant(&range, period.from, period.local);
+	ls_buf_lit(&range, " latest=");
+	ls_query_write_instant(&range, period.to, period.local);
+	if (!range.failed)
+		ls_search_suggest(
+			search, "RANGE_IN_TEXT", value->span, filter->span, pnstrdup(range.data, range.len),
+			psprintf("%s; the time range is written %.*s",
+					 filter->kind == LS_QUERY_FILTER_TEXT ? "a date is searched as a text"
+														  : "this is one instant",
+					 (int) range.len, range.data));
+}
+
 static void
 note_equal(ls_search *search, const ls_query_filter *filter, const ls_query_value *value)
 {
@@ -142,16 +200,22 @@ note_equal(ls_search *search, const ls_query_filter *filter, const ls_query_valu
 	ls_str to;
 	char *meant;
 
-	if (value->wildcard || text.len == 0)
+	if (value->wildcard)
 		return;
-	if (value->kind == LS_QUERY_WORD && ls_str_eq_nocase(text, LS_STR("null")) && !list)
+	if (!list && is_null(value, unequal))
 	{
 		meant = psprintf("%s%s=*", unequal ? "" : "NOT ", field);
-		ls_search_suggest(
-			search, "NULL_AS_TEXT", value->span, filter->span, meant,
-			psprintf("null is compared as a text; events %s this field are found by %s",
-					 unequal ? "with" : "without", meant));
+		ls_search_suggest(search, "NULL_AS_TEXT", value->span, filter->span, meant,
+						  psprintf("%s is compared as a text; events %s this field are found by %s",
+								   text.len == 0 ? "\"\"" : written(search, value->span),
+								   unequal ? "with" : "without", meant));
 	}
+	else if (text.len == 0)
+		return;
+	else if (!list && !unequal && filter->field->builtin == LS_QUERY_EVENT)
+		note_whole_text(search, filter, value);
+	else if (!list && !unequal && filter->field->builtin == LS_QUERY_TIMESTAMP)
+		note_instant(search, filter, value);
 	else if (text.len == 3 && text.data[0] >= '1' && text.data[0] <= '5' &&
 			 ls_str_eq_nocase(ls_str_make(text.data + 1, 2), LS_STR("xx")))
 		warn_value(search, value, "WILDCARD_AS_TEXT", psprintf("%c*", text.data[0]),
@@ -266,8 +330,12 @@ note_inner_wildcard(ls_search *search, const ls_query_filter *filter)
 	meant = psprintf("%s %sMATCHES \"%s\"",
 					 filter->field == NULL ? "event" : written(search, filter->field->span),
 					 filter->negated ? "NOT " : "", regex);
-	ls_search_suggest(search, "WILDCARD_IN_QUOTES", value->span, filter->span, meant,
-					  psprintf("in quotes a * is an ordinary character; write %s", meant));
+	ls_search_suggest(search, value->wildcard ? "WILDCARD_IN_WORD" : "WILDCARD_IN_QUOTES",
+					  value->span, filter->span, meant,
+					  psprintf(value->wildcard
+								   ? "a * stands for a part of one word; for more write %s"
+								   : "in quotes a * is an ordinary character; write %s",
+							   meant));
 }
 
 static void
@@ -288,8 +356,11 @@ note_text(ls_search *search, const ls_query_filter *filter, bool nothing)
 				   "in quotes a * is an ordinary character");
 		return;
 	}
-	if (value->kind == LS_QUERY_STRING && nothing)
+	if (nothing && (value->kind == LS_QUERY_STRING ||
+					(value->wildcard && filter->kind == LS_QUERY_FILTER_TEXT)))
 		note_inner_wildcard(search, filter);
+	if (nothing && filter->kind == LS_QUERY_FILTER_TEXT && !value->wildcard)
+		note_instant(search, filter, value);
 	if (filter->kind != LS_QUERY_FILTER_TEXT || !nothing || value->wildcard)
 		return;
 	while (hex < text.len && strchr("0123456789abcdefABCDEF", text.data[hex]) != NULL)

@@ -1,5 +1,5 @@
 -- Searches over rows that come with them: what rows may be, and what such a search cannot do.
-SELECT plan(57);
+SELECT plan(58);
 
 SELECT isnt(logsvc.create_organization('acme', 'business'), NULL, 'an organization');
 SELECT isnt(logsvc.create_organization('other', 'business'), NULL, 'another one');
@@ -63,8 +63,9 @@ SELECT is(pg_temp.found('[]', '* | stats count'), '[[0]]', 'no rows: a count of 
 SELECT is(pg_temp.found('[]', ''), '[]', 'and no events');
 SELECT is(logsvc.search_rows('[{"event": "a"}, {"event": "b"}]', '', include => '{histogram,fields}')
 	#> '{meta,fields,0,count}', '2', 'what is beside the rows');
-SELECT is(logsvc.search_rows('[{"event": "x"}]', '* | stats count by usr') #>> '{meta,warnings,0,code}', NULL,
-	'without attributes no name is wrong');
+SELECT is(logsvc.search_rows('[{"event": "x"}]', '* | stats count by usr') #>> '{meta,warnings,0,code}', 'UNKNOWN_FIELD',
+	'rows without attributes have no field');
+SELECT is(logsvc.search_rows('[]', '* | stats count by usr') #>> '{meta,warnings,0,code}', NULL, 'without rows no name is wrong');
 SELECT is(logsvc.search_rows('[{"event": "x", "user": 1}]', '* | stats count by usr') #>> '{meta,warnings,0,code}',
 	'UNKNOWN_FIELD', 'otherwise a name that no row has is');
 SELECT is(logsvc.search_rows('[{"event": "x", "level": "error"}]', 'error') #>> '{meta,warnings,0,code}',
