@@ -418,7 +418,8 @@ foreach my $file (sort glob 'sql/api/*.sql')
 		my ($from, $kind, $at) = ($2, $3, $-[2]);
 		push @mutations, [ "$function: $kind", $file, $from, 'NULL;', $kind eq 'check_change_rate' ? @changes : (
 			$kind eq 'require_operator' || $function =~ /\.(audit_head|verify_audit|export_audit)$/ ? 'test/pgtap/operators.sql' : (),
-			@functions, @in_sql, @management, $file =~ /exports/ ? 'test/t/workspace/scheduled_exports.pl' : (), @matrix) ];
+			@functions, @in_sql, @management, $file =~ /exports/ ? 'test/t/workspace/scheduled_exports.pl' : (),
+			$function =~ /credit/ ? 'test/t/evaluation/credit_caps.pl' : (), @matrix) ];
 		# Two look at it: the function, and what plans the deletion.
 		push @{ $mutations[-1] }, [ 'src/query/deletion.c', 'ls_require_permission("logs:export");', '(void) 0;' ] if $function eq 'logsvc.delete_logs' && $kind eq 'require_permission';
 		# The place and not the text: a file has it more than once.

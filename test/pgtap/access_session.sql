@@ -1,5 +1,5 @@
 -- Acting as someone: tokens, keys, roles, revocation, and what cannot be forged.
-SELECT plan(135);
+SELECT plan(140);
 
 CREATE ROLE access_app;
 GRANT logsvc_tenant TO access_app;
@@ -135,6 +135,24 @@ FROM logsvc.create_token('acme', 'owner@acme.example', 'exports', '{logs:read,lo
 SELECT matches(pg_temp.by('exporter', format($$SELECT logsvc.create_scheduled_export('{"name": "x", "q": "%s", "cron": "@yearly",
 	"delivery": {"kind": "download"}}') ->> 'id'$$, q)), expected, 'an export of ' || q)
 FROM (VALUES ('index=main', '^exp_'), ('index=_audit', '^LS201$')) AS v (q, expected);
+SELECT is(pg_temp.by('viewer', $$SELECT logsvc.test_pipeline('{"pipeline": {"name": "x", "processors": []}, "events": ["x"]}')$$),
+	'LS202', 'a viewer tests no pipeline');
+-- Nor do the tests of rules run when somebody changes their query who may not.
+CREATE TEMP TABLE kept AS SELECT pg_temp.by('owner',
+	$$SELECT logsvc.create_saved_query('{"name": "kept", "q": "level=error", "visibility": "org"}') ->> 'id'$$) AS id;
+SELECT matches(pg_temp.by('owner', format($$SELECT logsvc.create_alert_rule('{"name": "tested", "savedQueryId": "%s",
+	"condition": {"kind": "count", "op": ">", "threshold": 0}, "requireTests": true,
+	"tests": [{"name": "a", "rows": [{"event": "x", "level": "error"}], "expect": {"firing": true}}]}') ->> 'id'$$, (SELECT id FROM kept))),
+	'^rule_', 'a rule with tests that uses a saved query');
+SELECT is(pg_temp.by('owner', format($$SELECT logsvc.update_saved_query('%s', '{"q": "level=fatal"}')$$, (SELECT id FROM kept)))
+	<> 'LS202', true, 'its tests refuse another query');
+SELECT is(pg_temp.by('viewer', format($$SELECT logsvc.update_saved_query('%s', '{"q": "level=fatal"}')$$, (SELECT id FROM kept))),
+	'LS202', 'a viewer is refused before they run');
+-- The view that takes a stream asks for an operator, even if a role was granted more than that.
+GRANT INSERT ON logsvc.organization_stream TO access_app;
+SELECT matches(pg_temp.app($$INSERT INTO logsvc.organization_stream (number, kind, data) VALUES (1, 'format', '{}') RETURNING 1$$),
+	'^(42501|LS2)', 'only an operator gives a stream');
+REVOKE INSERT ON logsvc.organization_stream FROM access_app;
 
 SELECT is(pg_temp.by('full-access', $$SELECT logsvc.set_plan('acme', 'pro')$$), 'LS201',
 	'a key manages no billing');
