@@ -1,5 +1,5 @@
 -- Acting as someone: tokens, keys, roles, revocation, and what cannot be forged.
-SELECT plan(140);
+SELECT plan(141);
 
 CREATE ROLE access_app;
 GRANT logsvc_tenant TO access_app;
@@ -148,6 +148,8 @@ SELECT is(pg_temp.by('owner', format($$SELECT logsvc.update_saved_query('%s', '{
 	<> 'LS202', true, 'its tests refuse another query');
 SELECT is(pg_temp.by('viewer', format($$SELECT logsvc.update_saved_query('%s', '{"q": "level=fatal"}')$$, (SELECT id FROM kept))),
 	'LS202', 'a viewer is refused before they run');
+SELECT is(pg_temp.by('dashboards', format($$SELECT logsvc.update_saved_query('%s', '{"q": "level=fatal"}')$$,
+	(SELECT id FROM kept))), 'LS201', 'nor do they run without logs:read');
 -- The view that takes a stream asks for an operator, even if a role was granted more than that.
 GRANT INSERT ON logsvc.organization_stream TO access_app;
 SELECT matches(pg_temp.app($$INSERT INTO logsvc.organization_stream (number, kind, data) VALUES (1, 'format', '{}') RETURNING 1$$),
