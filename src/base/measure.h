@@ -47,7 +47,7 @@ extern const char *const ls_route_classes[LS_ROUTE_CLASSES];
 extern int ls_route_class_of(const char *rate_class);
 
 /* Statuses that are counted by themselves; the last is for all others. */
-#define LS_STATUSES 32
+#define LS_STATUSES 34
 extern const char *const ls_status_names[LS_STATUSES];
 extern int ls_status_number(int status);
 
