@@ -91,8 +91,10 @@ $r = push_json({ streams => [ { values => [ [ "${now}005000000", 'refused',
 is("$r->{status} $r->{content}", '204 ', 'JSON: the same, with the labels behind the values');
 
 my $found = events('service=shop');
-is(scalar @$found, 2, 'both are found, without the blank lines');
-foreach my $event (@$found)
+is(scalar @$found, 3, 'both are found, without the blank line that has nothing else');
+is_deeply([ map { $_->{event} } grep { $_->{event} ne 'refused' } @$found ], ['{"user":"8"}'],
+	'a blank line with metadata has these as its text');
+foreach my $event (grep { $_->{event} eq 'refused' } @$found)
 {
 	is_deeply({ map { $_ => $event->{$_} } qw(event level service source traceId index
 		attributes) },
