@@ -1,5 +1,5 @@
 -- Acting as someone: tokens, keys, roles, revocation, and what cannot be forged.
-SELECT plan(141);
+SELECT plan(145);
 
 CREATE ROLE access_app;
 GRANT logsvc_tenant TO access_app;
@@ -150,6 +150,16 @@ SELECT is(pg_temp.by('viewer', format($$SELECT logsvc.update_saved_query('%s', '
 	'LS202', 'a viewer is refused before they run');
 SELECT is(pg_temp.by('dashboards', format($$SELECT logsvc.update_saved_query('%s', '{"q": "level=fatal"}')$$,
 	(SELECT id FROM kept))), 'LS201', 'nor do they run without logs:read');
+-- The latest events are shown to those who may read logs; a cap is set by who may manage members.
+INSERT INTO made
+SELECT 'pipelines', j->>'id', j->>'token'
+FROM logsvc.create_token('acme', 'owner@acme.example', 'pipelines', '{pipelines:write}') AS j;
+SELECT is(left(pg_temp.by('pipelines', format('SELECT logsvc.test_pipeline(%L%s)', body, last)), 5), expected, 'a test of a pipeline' || last)
+FROM (VALUES ('{"pipeline": {"name": "x", "processors": []}, "events": ["x"]}', '', '{"err'),
+	('{"pipeline": {"name": "x", "processors": []}}', ', last => 1', 'LS201')) AS v (body, last, expected);
+SELECT is(left(pg_temp.by(who, format('SELECT logsvc.update_member(%L, ai_credit_limit => 5)', m.id)), 5), expected, who || ' sets a cap')
+FROM (SELECT logsvc_internal.public_id('mem_', m.id) AS id FROM logsvc_internal.member m JOIN logsvc_internal.user_account u ON u.id = m.user_id
+	WHERE u.email = 'viewer@acme.example') AS m, (VALUES ('member', 'LS202'), ('admin', '{"id"')) AS v (who, expected);
 -- The view that takes a stream asks for an operator, even if a role was granted more than that.
 GRANT INSERT ON logsvc.organization_stream TO access_app;
 SELECT matches(pg_temp.app($$INSERT INTO logsvc.organization_stream (number, kind, data) VALUES (1, 'format', '{}') RETURNING 1$$),
