@@ -310,12 +310,12 @@ sub check
 }
 
 # Writes the store again, with the parts for which the condition holds: so it has no free space.
+# Not with TRUNCATE: a search that waits for its lock with an older snapshot would find nothing.
 sub repack
 {
 	my ($self, $condition) = @_;
-	$self->{t}->sql("SET lock_timeout = 0; BEGIN; LOCK TABLE logsvc_internal.part IN ACCESS EXCLUSIVE "
-		. "MODE; CREATE TEMP TABLE kept AS SELECT * FROM logsvc_internal.part WHERE $condition; TRUNCATE "
-		. "logsvc_internal.part; INSERT INTO logsvc_internal.part SELECT * FROM kept; COMMIT");
+	$self->{t}->sql("SET lock_timeout = 0; BEGIN; LOCK TABLE logsvc_internal.part IN SHARE ROW EXCLUSIVE MODE; "
+		. "DELETE FROM logsvc_internal.part WHERE ($condition) IS NOT TRUE; COMMIT; VACUUM FULL logsvc_internal.part");
 	return;
 }
 

@@ -144,6 +144,9 @@ foreach my $route ((grep { $_->[0] =~ /^(?:search|an event|its neighbours|fields
 	$t->wait_ready;
 	$request = $route == \@tail ? begin_route($route) : undef;
 	is(ask($route)->{status}, 200, '... the next one is answered') unless $request;
+	# A tail shows what comes in after its first look.
+	ok(wait_until(sub { answered($request); $request->{data} =~ /waiting for events/ }),
+		'... the next one begins') or diag $request->{data} if $request;
 	post();
 	ok(wait_until(sub { answered($request); $request->{data} =~ /"private line $sent"/ }),
 		'... the next one goes on') or diag $request->{data} if $request;
