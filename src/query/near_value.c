@@ -14,6 +14,7 @@
 /* Each is two searches. */
 #define MOST_VALUES 2
 #define MOST_KNOWN 200
+#define MOST_DIGITS 3 /* web-1 may be misspelt */
 
 typedef struct known_values
 {
@@ -42,8 +43,14 @@ static bool
 is_looked_at(const ls_search *search, const ls_query_value *value)
 {
 	const ls_query_warnings *warnings = &search->query->warnings;
+	int digits = 0;
 
 	if (value->wildcard || value->kind == LS_QUERY_NUMBER || value->text.len < 3)
+		return false;
+	/* An id is not misspelt, and its field has so many values that to look at them takes long. */
+	for (size_t i = 0; i < value->text.len; i++)
+		digits += value->text.data[i] >= '0' && value->text.data[i] <= '9';
+	if (digits > MOST_DIGITS)
 		return false;
 	for (uint32 i = 0; i < warnings->n; i++)
 		if (warnings->items[i]->span.start < value->span.end &&
@@ -113,12 +120,15 @@ note(ls_search *search, const ls_query_filter *filter, int *left)
 		!(field->builtin == LS_QUERY_SERVICE || field->builtin == LS_QUERY_SOURCE ||
 		  (field->builtin == LS_QUERY_NOT_BUILTIN && field->n_parts > 0)))
 		return;
-	for (uint32 i = 0; i<filter->values.n && * left> 0; i++)
-		if (is_looked_at(search, filter->values.items[i]))
-		{
-			(*left)--;
-			note_value(search, field, filter->values.items[i]);
-		}
+	for (uint32 i = 0; i < filter->values.n; i++)
+	{
+		if (*left == 0)
+			return;
+		if (!is_looked_at(search, filter->values.items[i]))
+			continue;
+		(*left)--;
+		note_value(search, field, filter->values.items[i]);
+	}
 }
 
 void
