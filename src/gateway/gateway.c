@@ -262,6 +262,8 @@ ls_gateway_streams_read(ls_gateway *gateway)
 void
 ls_gateway_drain(ls_gateway *gateway)
 {
+	bool again = gateway->draining;
+
 	gateway->draining = true;
 	gateway->now = monotonic_ms();
 	gateway->accept_ready = false;
@@ -280,8 +282,12 @@ ls_gateway_drain(ls_gateway *gateway)
 		}
 		switch (c->state)
 		{
-			case CONNECTION_CHECKING:
 			case CONNECTION_WAITING:
+				/* Who is told 503 sends again what an acceptor may have stored by now. */
+				if (!again && ls_routes[c->route].pool == LS_POOL_ACCEPTOR)
+					break;
+				/* FALLTHROUGH */
+			case CONNECTION_CHECKING:
 				gateway->hooks.cancel(gateway->hooks.context, ls_connection_request_id(c));
 				ls_reply_now(c, 503, "SERVICE_UNAVAILABLE", "The service is stopping");
 				break;

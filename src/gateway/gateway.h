@@ -208,8 +208,10 @@ extern bool ls_gateway_stream_full(ls_gateway *gateway, uint64_t request_id);
 extern bool ls_gateway_streams_read(ls_gateway *gateway);
 
 /*
- * Prepares to stop: accepts no more connections, and answers requests in flight with 503.  Then
- * call ls_gateway_step until ls_gateway_idle, or until a deadline of your own.
+ * Prepares to stop: accepts no more connections, and answers requests in flight with 503, except
+ * those that acceptors have: these are waited for.  Then call ls_gateway_step until
+ * ls_gateway_idle, or until a deadline of your own; after that once more this, which answers the
+ * rest with 503, and ls_gateway_step.
  */
 extern void ls_gateway_drain(ls_gateway *gateway);
 extern bool ls_gateway_idle(const ls_gateway *gateway);

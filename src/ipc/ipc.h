@@ -92,6 +92,7 @@ typedef struct ls_service
 	int pauses;        /* sessions that want no worker in the database */
 	PGPROC *launcher;
 	bool listening; /* the gateway has bound its port */
+	bool draining;  /* the gateway stops, and hands over what it has */
 	char listen_error[256];
 } ls_service;
 

@@ -7,13 +7,21 @@
  * While one group is being committed the next one gathers in the ring, so the
  * size of a group follows the load without any delay or setting.
  *
+ * When the server stops, the gateway still has messages of syslog and GELF listeners, which nobody
+ * sends again.  So an acceptor that is told to stop stays until the gateway has gone, for a limited time.
+ *
  *-------------------------------------------------------------------------
  */
 #include "src/workers/workers.h"
 
 #include "access/xact.h"
+#include "miscadmin.h"
+#include "postmaster/interrupt.h"
+#include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
 
 #include "src/api/http.h"
 #include "src/ingest/ingest.h"
@@ -22,12 +30,22 @@
 #define REQUEST_RING ((Size) 4 * 1024 * 1024)
 #define RESPONSE_RING ((Size) 512 * 1024)
 
+/*
+ * An acceptor that is told to stop waits so long for a gateway that stops too, and then so long
+ * until that one has handed over everything (ms).  A commit that takes longer is interrupted.
+ */
+#define GATEWAY_NOTICE_TIME 200
+#define LAST_TIME 2500
+#define LATE_INTERVAL 500
+#define LAST_LOOK_INTERVAL 5
+
 typedef struct acceptor_state
 {
 	ls_channel *channel;
 	ls_accept *accept;
 	ls_arena *admission; /* refusals of one request */
 	ls_arena *frames;
+	TimeoutId late;
 	bool lost; /* the gateway has gone */
 } acceptor_state;
 
@@ -67,6 +85,59 @@ take(acceptor_state *state, ls_str frame)
 	ls_accept_request(state->accept, &sender, &request, &response);
 }
 
+/*
+ * Takes and commits what there is.  False: the gateway has gone, or this worker is to go.
+ */
+static bool
+serve(acceptor_state *state)
+{
+	ls_channel_result result = LS_CHANNEL_OK;
+	ls_str frame;
+
+	while (!state->lost && result == LS_CHANNEL_OK)
+	{
+		/* Only while it works: an idle worker is not woken. */
+		enable_timeout_every(state->late,
+							 TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LAST_TIME),
+							 LATE_INTERVAL);
+		ls_accept_retry(state->accept);
+		while (!ls_accept_full(state->accept) &&
+			   (result = ls_channel_receive(state->channel, &frame, true)) == LS_CHANNEL_OK)
+			take(state, frame);
+		ls_accept_commit(state->accept);
+		disable_timeout(state->late, false);
+		if (!ls_worker_interrupts())
+			return false;
+	}
+	if (result == LS_CHANNEL_DETACHED)
+		state->lost = true;
+	return !state->lost;
+}
+
+/* A commit that waits for a standby or a lock would keep the server from stopping. */
+static void
+end_if_late(void)
+{
+	if (ShutdownRequestPending)
+		die(SIGTERM);
+}
+
+/* Serves a gateway that stops at the same moment, until it has gone. */
+static void
+serve_last(acceptor_state *state)
+{
+	TimestampTz start = GetCurrentTimestamp();
+
+	while (state->channel != NULL && !state->lost && !ProcDiePending &&
+		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
+									   ls_service_get()->draining ? LAST_TIME
+																  : GATEWAY_NOTICE_TIME))
+	{
+		(void) serve(state);
+		pg_usleep(LAST_LOOK_INTERVAL * 1000L);
+	}
+}
+
 void
 ls_acceptor_loop(ls_slot *slot)
 {
@@ -75,6 +146,7 @@ ls_acceptor_loop(ls_slot *slot)
 	state->accept = ls_accept_create(respond, state);
 	state->admission = ls_context_arena(TopMemoryContext, 1024 * 1024);
 	state->frames = ls_context_arena(TopMemoryContext, 4 * LS_BULK_ANSWER_LIMIT);
+	state->late = RegisterTimeout(USER_TIMEOUT, end_if_late);
 
 	/* What is acknowledged is durable, whatever the server's default says. */
 	if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)
@@ -82,27 +154,15 @@ ls_acceptor_loop(ls_slot *slot)
 
 	do
 	{
-		ls_channel_result result = LS_CHANNEL_OK;
-		ls_str frame;
-
 		if (state->channel == NULL || state->lost)
 		{
 			state->channel = ls_channel_renew(state->channel, slot, REQUEST_RING, RESPONSE_RING);
 			state->lost = false;
 		}
-		while (!state->lost && result == LS_CHANNEL_OK)
-		{
-			ls_accept_retry(state->accept);
-			while (!ls_accept_full(state->accept) &&
-				   (result = ls_channel_receive(state->channel, &frame, true)) == LS_CHANNEL_OK)
-				take(state, frame);
-			ls_accept_commit(state->accept);
-			if (!ls_worker_interrupts())
-				return;
-		}
-		if (result == LS_CHANNEL_DETACHED)
-			state->lost = true;
+		(void) serve(state);
 		if (state->lost)
 			ls_accept_drop(state->accept);
-	} while (ls_worker_wait(state->lost ? 10 : ls_accept_retry_after(state->accept)));
+	} while (!ShutdownRequestPending &&
+			 ls_worker_wait(state->lost ? 10 : ls_accept_retry_after(state->accept)));
+	serve_last(state);
 }

@@ -904,14 +904,16 @@ settings_changed(gateway_state *state)
 }
 
 /*
- * Answers what is in flight with 503 and lets it reach the clients; what came over listeners
- * goes to acceptors, unless these stop too.  Then stops.
+ * Lets acceptors finish what they have and what came over listeners, answers all else with 503,
+ * and lets the answers reach the clients.  Then stops.
  */
 static void
 drain(gateway_state *state)
 {
 	TimestampTz start = GetCurrentTimestamp();
 
+	/* Acceptors that are told to stop at the same moment wait for what comes yet. */
+	ls_service_get()->draining = true;
 	ls_gateway_drain(state->engine);
 	while (!ls_gateway_idle(state->engine) &&
 		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), DRAIN_TIME))
@@ -919,6 +921,12 @@ drain(gateway_state *state)
 		ls_gateway_step(state->engine);
 		serve_workers(state);
 		pg_usleep(1000);
+	}
+	if (!ls_gateway_idle(state->engine))
+	{
+		/* Acceptors were too slow. */
+		ls_gateway_drain(state->engine);
+		ls_gateway_step(state->engine);
 	}
 }
 
@@ -931,6 +939,7 @@ ls_gateway_loop(ls_slot *slot)
 	uint32 wait_event = ls_wait_event("LogsvcGatewayMain");
 	WaitEvent event;
 
+	ls_service_get()->draining = false;
 	state->cancel_arena = ls_context_arena(TopMemoryContext, 1024 * 1024);
 	make_pools(state);
 	dlist_init(&state->sleeping);

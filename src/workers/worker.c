@@ -5,8 +5,8 @@
  *
  * Signals: SIGTERM ends a worker (`die`, so that a running statement ends at
  * its next interrupt check), SIGINT cancels the request that an executor
- * runs, SIGHUP reloads.  The gateway has no statement to interrupt; it takes
- * SIGTERM as a wish and answers what is in flight first.
+ * runs, SIGHUP reloads.  The gateway and acceptors take SIGTERM as a wish: the gateway
+ * hands over what came without an acknowledgement, and acceptors store it.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,8 +19,6 @@
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
-
-static bool shutdown_is_flag = false;
 
 /*
  * Cancels the statement that runs.  Without one there is nothing to cancel: the
@@ -37,10 +35,10 @@ void
 ls_worker_signals(const ls_slot *slot)
 {
 	bool gateway = slot->kind == LS_WORKER_GATEWAY;
+	bool finishes = gateway || slot->kind == LS_WORKER_ACCEPTOR;
 
-	shutdown_is_flag = gateway;
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGTERM, gateway ? SignalHandlerForShutdownRequest : die);
+	pqsignal(SIGTERM, finishes ? SignalHandlerForShutdownRequest : die);
 	pqsignal(SIGINT, gateway ? SIG_IGN : cancel_statement);
 	BackgroundWorkerUnblockSignals();
 }
@@ -54,7 +52,7 @@ ls_worker_interrupts(void)
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
-	if (shutdown_is_flag ? ShutdownRequestPending : ProcDiePending)
+	if (ShutdownRequestPending || ProcDiePending)
 		return false;
 	CHECK_FOR_INTERRUPTS();
 	return true;

@@ -1,6 +1,6 @@
 # syslog.pl: listeners of logsvc.syslog_listeners with real senders: logger, and rsyslog over TCP,
 # UDP and TLS; syslog-ng over TCP and UDP; GELF.  Whose events they are, what holds for them as for
-# HTTP (queue, IP allow-list), and what happens when the operator changes the setting.
+# HTTP (queue, IP allow-list), and what happens when the server stops or the operator changes the setting.
 use strict;
 use warnings;
 
@@ -10,6 +10,7 @@ use IPC::Run qw(start finish);
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time usleep);
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my %port = map { $_ => PostgreSQL::Test::Cluster::get_free_port() }
@@ -218,6 +219,37 @@ ok(log_has(qr/listener tcp:$port{tcp}: messages wait, because they are refused: 
 	'a full queue: the log says so');
 $t->let_go('write_before_commit');
 found('waits', 900, 'then all arrive');
+
+# ---- a stop of the server: what has come is stored first ----
+
+foreach my $round (1 .. 5)
+{
+	$s = connect_to('tcp');
+	print $s "<13>1 - h a - - - round $round begins\n";
+	found("\"round $round begins\"", 1, "round $round: a connection");
+	print $s map { "<13>1 - h a - - - round $round, line $_\n" } 1 .. 100;
+	$t->stop;
+	$t->start;
+	$t->wait_ready;
+	found("\"round $round line\"", 100, '... and what came just before a stop');
+}
+
+# A commit that waits for a standby that is not there does not keep the server from stopping.
+foreach my $pause (0, 0.5)
+{
+	$s = connect_to('tcp');
+	print $s "<13>1 - h a - - - before pause $pause\n";
+	found("\"before pause $pause\"", 1, 'a connection');
+	$t->set('synchronous_standby_names', 'nobody');
+	print $s "<13>1 - h a - - - nobody confirms this\n";
+	usleep($pause * 1e6);
+	my $begun = time;
+	$t->stop;
+	cmp_ok(time - $begun, '<', 10, "a stop ends that comes $pause s later than the line");
+	$t->start;
+	$t->set('synchronous_standby_names', '');
+	$t->wait_ready;
+}
 
 # ---- the setting ----
 
