@@ -30,6 +30,8 @@ ls_now(void)
 bool
 ls_transaction(void (*work)(void *context), void *context, ls_caught *caught)
 {
+	static const DisableTimeoutParams of_statements[] = {
+		{.id = STATEMENT_TIMEOUT}, {.id = LOCK_TIMEOUT}, {.id = DEADLOCK_TIMEOUT}};
 	MemoryContext outer = CurrentMemoryContext;
 	volatile bool committed = false;
 
@@ -55,9 +57,9 @@ ls_transaction(void (*work)(void *context), void *context, ls_caught *caught)
 	}
 	PG_CATCH();
 	{
-		/* As in PostgresMain: nothing may interrupt the clean-up. */
+		/* As in PostgresMain: nothing may interrupt the clean-up.  Timeouts of the worker itself go on. */
 		HOLD_INTERRUPTS();
-		disable_all_timeouts(false);
+		disable_timeouts(of_statements, lengthof(of_statements));
 		QueryCancelPending = false;
 		ls_catch_error(outer, caught);
 		AbortCurrentTransaction();

@@ -128,10 +128,10 @@ serve_last(acceptor_state *state)
 {
 	TimestampTz start = GetCurrentTimestamp();
 
-	while (state->channel != NULL && !state->lost && !ProcDiePending &&
-		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
-									   ls_service_get()->draining ? LAST_TIME
-																  : GATEWAY_NOTICE_TIME))
+	while (
+		state->channel != NULL && !state->lost && !ProcDiePending &&
+		!TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
+									ls_service_get()->draining ? LAST_TIME : GATEWAY_NOTICE_TIME))
 	{
 		(void) serve(state);
 		pg_usleep(LAST_LOOK_INTERVAL * 1000L);

@@ -35,16 +35,23 @@ sub free_port
 my @hosts;
 my @clients;
 
-# Starts the host program; returns { port, pid, out }.
+# Starts the host program; returns { port, pid, out }.  Between the choice of a free port and its
+# use a connection of another test may get it: then another one is chosen.
 sub start_host
 {
 	my (%settings) = @_;
-	my $port = $settings{port} // free_port();
-	$settings{port} = $port;
-	my $pid = open(my $out, '-|', $program, map { "$_=$settings{$_}" } sort keys %settings)
-	  or die "cannot start $program: $!";
-	my $line = <$out>;
-	my $host = { port => $port, pid => $pid, out => $out, line => $line // '' };
+	my $host;
+	for (1 .. 10)
+	{
+		my $port = $settings{port} // free_port();
+		my %all = (%settings, port => $port);
+		my $pid = open(my $out, '-|', $program, map { "$_=$all{$_}" } sort keys %all)
+		  or die "cannot start $program: $!";
+		my $line = <$out>;
+		$host = { port => $port, pid => $pid, out => $out, line => $line // '' };
+		last if $settings{port} || $host->{line} !~ /Address already in use/;
+		close $out;
+	}
 	push @hosts, $host;
 	return $host;
 }

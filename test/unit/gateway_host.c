@@ -36,6 +36,9 @@
 
 #define MAX_DELAYED 4096
 
+/* How long acceptors may take for what they have, and then clients to read (ms). */
+#define DRAIN_TIME 2000
+
 typedef struct delayed
 {
 	uint64_t id;
@@ -507,6 +510,7 @@ main(int argc, char **argv)
 	char error[512];
 	const char *console = NULL;
 	int64_t drain_until = 0;
+	bool late = false;
 	sigset_t signals;
 	sigset_t outside;
 
@@ -589,7 +593,13 @@ main(int argc, char **argv)
 		if (stop && drain_until == 0)
 		{
 			ls_gateway_drain(gateway);
-			drain_until = now_ms() + 3000;
+			drain_until = now_ms() + DRAIN_TIME;
+		}
+		if (drain_until > 0 && !late && now_ms() > drain_until && !ls_gateway_idle(gateway))
+		{
+			late = true;
+			ls_gateway_drain(gateway);
+			drain_until += DRAIN_TIME;
 		}
 		if (drain_until > 0 && (ls_gateway_idle(gateway) || now_ms() > drain_until))
 			break;

@@ -1,6 +1,7 @@
 # syslog.pl: listeners of logsvc.syslog_listeners with real senders: logger, and rsyslog over TCP,
 # UDP and TLS; syslog-ng over TCP and UDP; GELF.  Whose events they are, what holds for them as for
-# HTTP (queue, IP allow-list), and what happens when the server stops or the operator changes the setting.
+# HTTP (queue, IP allow-list), and what happens when the server stops or the operator changes the
+# setting.
 use strict;
 use warnings;
 
