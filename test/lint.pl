@@ -43,7 +43,7 @@ my @libraries = (
 	[qr/<curl\//, qr/^src\/server\/curl\.c$/, 'libcurl'],
 	[qr/<jansson/, qr/^src\/base\/json_document\.c$/, 'jansson'],
 	# Small and rare JSON only (src/base/README.md).
-	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_(document|schema)\.[ch]|identity\/id_token\.h|model\/protocol_internal\.h|gateway\/(openapi\.c|schemas\.c|gateway\.h)|workspace\/document\.c|pipeline\/pipeline_compile\.c|api\/oauth_routes\.c)$/, 'jansson'],
+	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_(document|schema)\.[ch]|query\/translate_elastic\.c|identity\/id_token\.h|model\/protocol_internal\.h|gateway\/(openapi\.c|schemas\.c|gateway\.h)|workspace\/document\.c|pipeline\/pipeline_compile\.c|api\/oauth_routes\.c)$/, 'jansson'],
 	[qr/<openssl\//, qr/^src\/(server\/crypto|base\/digest|gateway\/gateway_tls)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/part\/part_codec\.c$/, 'zstd and lz4'],
 	[qr/<snappy[\w-]*\.h>/, qr/^src\/decode\/snappy_decode\.c$/, 'snappy'],

@@ -15,14 +15,59 @@ static const struct
 	const char *name;
 	ls_query_builtin field;
 } other_names[] = {
-	{"log_level", LS_QUERY_LEVEL},    {"loglevel", LS_QUERY_LEVEL},   {"logLevel", LS_QUERY_LEVEL},
-	{"lvl", LS_QUERY_LEVEL},          {"level_name", LS_QUERY_LEVEL}, {"time", LS_QUERY_TIMESTAMP},
+	{"log_level", LS_QUERY_LEVEL},
+	{"loglevel", LS_QUERY_LEVEL},
+	{"logLevel", LS_QUERY_LEVEL},
+	{"program", LS_QUERY_SERVICE},
+	{"application", LS_QUERY_SERVICE},
+	{"kube_app_name", LS_QUERY_SERVICE},
+	{"syslog_identifier", LS_QUERY_SERVICE},
+	{"lvl", LS_QUERY_LEVEL},
+	{"level_name", LS_QUERY_LEVEL},
+	{"time", LS_QUERY_TIMESTAMP},
 	{"datetime", LS_QUERY_TIMESTAMP},
 };
 
 static const char *const begins[] = {"from", "since", "start", "begin", "after",
 									 "last", "past",  "range", "within"};
 static const char *const ends[] = {"to", "until", "end", "before"};
+
+/* Names that senders give to the same; what events have of them was meant. */
+static const char *const alike[][12] = {
+	{"status", "http.status_code", "http.response.status_code", "http_status", "http_status_code",
+	 "http_response_code", "response_code", "status_code", "statusCode", "response_status", NULL},
+	{"host", "hostname", "host.name", "host_name", "system", "_sourceHost", "node", "instance",
+	 NULL},
+	{"duration_ms", "duration", "took", "elapsed", "elapsed_ms", "latency", "latency_ms",
+	 "response_time", "responseTime", "request_time", "took_ms", NULL},
+	{"user", "username", "user_name", "user.name", "usr.id", "user_id", "userId", "user.id", NULL},
+	{"client_ip", "clientip", "client.ip", "remote_addr", "network.client.ip", "src_ip", "src",
+	 "source.ip", "ip", "remote_ip", NULL},
+	{"method", "http.method", "http.request.method", "http_method", "request_method", "verb", NULL},
+	{"path", "url", "url.path", "uri", "request_uri", "http.url", "http.target", "request_path",
+	 "http.url_details.path", NULL},
+	{"request_id", "requestId", "req_id", "correlation_id", "x_request_id", "http.request_id",
+	 NULL},
+	{"env", "environment", "deployment.environment", "deployment_environment", "stage", NULL},
+};
+
+/* The name of an attribute that says the same; empty: none. */
+static ls_str
+alike_name(ls_str name, const ls_field_names *names)
+{
+	for (size_t i = 0; i < lengthof(alike); i++)
+	{
+		bool found = false;
+
+		for (int j = 0; alike[i][j] != NULL; j++)
+			found = found || ls_str_eq(name, ls_str_of_cstring(alike[i][j]));
+		for (int j = 0; found && alike[i][j] != NULL; j++)
+			if (!ls_str_eq(name, ls_str_of_cstring(alike[i][j])) &&
+				ls_field_names_have(names, ls_str_of_cstring(alike[i][j])))
+				return ls_str_of_cstring(alike[i][j]);
+	}
+	return LS_STR("");
+}
 
 ls_str
 ls_search_other_name(ls_str name, const ls_field_names *names)
@@ -33,6 +78,8 @@ ls_search_other_name(ls_str name, const ls_field_names *names)
 	for (size_t i = 0; i < lengthof(other_names); i++)
 		if (ls_str_eq(name, ls_str_of_cstring(other_names[i].name)))
 			return ls_str_of_cstring(ls_query_builtin_name(other_names[i].field));
+	if (!ls_field_names_have(names, name) && alike_name(name, names).len > 0)
+		return alike_name(name, names);
 	if (name.len < sizeof(suffix) ||
 		memcmp(name.data + name.len - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1) != 0 ||
 		ls_field_names_have(names, name))

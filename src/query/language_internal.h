@@ -51,6 +51,9 @@ typedef struct ls_query_state
 	uint32_t n_tokens;
 	uint32_t next;           /* the token that yylex returns next */
 	bool other_language;     /* it has terms that only other languages have */
+	bool maybe_stage;        /* it may begin with a stage of one */
+	bool has_command;        /* it begins with `search`, which its first warning says */
+	bool is_select;          /* ... with SELECT or FROM of SQL */
 	bool has_plus;           /* a word +x */
 	bool has_plain;          /* one without a sign */
 	ls_query_stage *stage;   /* being parsed */

@@ -256,6 +256,32 @@ check_text(ls_query_state *state, ls_str text)
 	return true;
 }
 
+/* search error: the first warning is about the command. */
+static void
+suggest_without_command(ls_query_state *state)
+{
+	const ls_query_token *rest = state->tokens + 1;
+	ls_buf text;
+
+	ls_buf_init(&text, state->arena);
+	ls_buf_append(&text, state->text.data + rest->span.start, state->text.len - rest->span.start);
+	if (state->query->warnings.n > 0 && ls_query_is_query(&text))
+		state->query->warnings.items[0]->suggestion = ls_str_make(text.data, text.len);
+}
+
+/* Has a note the query that was meant? */
+static bool
+is_suggested(const ls_query *query)
+{
+	for (uint32_t i = 0; i < query->warnings.n; i++)
+		if (query->warnings.items[i]->suggestion.len > 0)
+			return true;
+	for (uint32_t i = 0; i < query->doubts.n; i++)
+		if (query->doubts.items[i]->suggestion.len > 0)
+			return true;
+	return false;
+}
+
 static bool
 parse(ls_str text, ls_arena *arena, bool filter_only, bool translate, ls_query **query,
 	  ls_query_error *error)
@@ -294,15 +320,27 @@ parse(ls_str text, ls_arena *arena, bool filter_only, bool translate, ls_query *
 		return ls_arena_failed(arena) ? memory_error(error) : false;
 	}
 	state.query->filter = state.filter;
-	if (translate)
+	if (translate && state.has_command)
+		suggest_without_command(&state);
+	if (translate && !state.is_select)
 	{
 		ls_query_note_stage(&state);
-		ls_query_note_or(&state);
 		ls_query_note_range(&state);
+	}
+	if (translate)
+	{
+		ls_query_note_or(&state);
 		ls_query_note_expressions(&state);
 	}
 	if (translate && state.other_language)
 		(void) ls_query_warn_translation(state.query, arena);
+	else if (translate && state.maybe_stage && !is_suggested(state.query))
+	{
+		uint32_t before = state.query->warnings.n;
+
+		if (ls_query_warn_translation(state.query, arena))
+			ls_query_make_doubt(&state, before);
+	}
 	if (ls_arena_failed(arena))
 		return memory_error(error);
 	*query = state.query;

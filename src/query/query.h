@@ -231,6 +231,16 @@ extern char *ls_search_count(const ls_search *search, const char *text);
 /* Warns about words that are names of fields; the search has found nothing. */
 extern void ls_search_note_field_words(ls_search *search);
 
+/* ---- member_note.c; in SPI ---- */
+
+/* Warns about members that no object has; the search has found nothing. */
+extern void ls_search_note_members(ls_search *search);
+
+/* ---- word_note.c; in SPI ---- */
+
+/* Warns about words that are values of fields; the search has found nothing. */
+extern void ls_search_note_words(ls_search *search);
+
 /* ---- near_value.c; in SPI ---- */
 
 /* Warns about values that no event has where another one is spelt like them; the search has found nothing. */

@@ -166,6 +166,23 @@ bound(ls_search *search, const ls_query_time *in_query, ls_str parameter, const 
 	return result;
 }
 
+/* earliest=1h as a parameter is in an hour; an hour ago was meant. */
+static bool
+warn_sign(ls_search *search, const ls_query_time *in_query, ls_str parameter, const char *name)
+{
+	ls_query_time time;
+	int len = (int) parameter.len;
+
+	if (in_query != NULL || parameter.data == NULL || parameter.len == 0 ||
+		parameter.data[0] < '0' || parameter.data[0] > '9' ||
+		!ls_query_time_parse(parameter, &time) || time.absolute)
+		return false;
+	ls_query_warn(search->query, search->arena, "EMPTY_RANGE", (ls_query_span){0, 0},
+				  "no event is in the time range: %s=%.*s is in the future; the past is -%.*s",
+				  name, len, parameter.data, len, parameter.data);
+	return true;
+}
+
 void
 ls_search_range(ls_search *search)
 {
@@ -180,6 +197,10 @@ ls_search_range(ls_search *search)
 						 all ? search->given->min_time : search->now - LS_USECS_PER_DAY);
 	search->to = bound(search, search->query->latest, search->latest, search->latest_name,
 					   all ? search->given->max_time + 1 : search->now);
+	if ((search->from >= search->to || search->from > search->now) &&
+		(warn_sign(search, search->query->earliest, search->earliest, search->earliest_name) ||
+		 warn_sign(search, search->query->latest, search->latest, search->latest_name)))
+		return;
 	if (search->from >= search->to)
 		ls_query_warn(search->query, search->arena, "EMPTY_RANGE",
 					  search->query->earliest != NULL ? search->query->earliest->span

@@ -570,8 +570,10 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 		ls_search_note_conditions(search, a.n == 0 || plan->table);
 		if (a.n == 0 && !plan->table)
 		{
+			ls_search_note_members(search);
 			ls_search_note_near_values(search);
 			ls_search_note_field_words(search);
+			ls_search_note_words(search);
 		}
 	}
 	if (logs)

@@ -88,10 +88,44 @@ with_stage(const ls_query_state *state, uint32_t at, bool stats)
 	return ls_query_is_query(&text) ? ls_str_make(text.data, text.len) : LS_STR("");
 }
 
+/* grep refused: a command of a shell or of another product, before what is searched. */
+static void
+note_command(ls_query_state *state)
+{
+	static const char *const commands[] = {"grep", "egrep", "zgrep", "find", "show"};
+	const ls_query_token *t = state->tokens;
+	uint32_t n = state->query->warnings.n;
+	const ls_query_token *rest = t + 1;
+	ls_str word = ls_query_slice(state, t->span);
+	bool command = false;
+	ls_buf text;
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		command = command || is_word(state, t, commands[i]);
+	/* Its options: grep -i, grep -E */
+	while (command && rest->kind == '-' && rest[1].kind == TOK_WORD &&
+		   rest[1].span.end - rest[1].span.start <= 2)
+		rest += 2;
+	if (!command || ends_head(rest))
+		return;
+	ls_buf_init(&text, state->arena);
+	ls_buf_append(&text, state->text.data + rest->span.start, state->text.len - rest->span.start);
+	if (!ls_query_is_query(&text))
+		return;
+	ls_query_warn(state->query, state->arena, "STAGE_IN_TEXT", t->span,
+				  "%.*s is searched as a word; leave it out, a query needs no command",
+				  (int) word.len, word.data);
+	if (state->query->warnings.n > n)
+		state->query->warnings.items[n]->suggestion = ls_str_make(text.data, text.len);
+	ls_query_make_doubt(state, n);
+}
+
 void
 ls_query_note_stage(ls_query_state *state)
 {
 	uint32_t n = state->query->warnings.n;
+
+	note_command(state);
 
 	for (const ls_query_token *t = state->tokens; !ends_head(t); t++)
 	{

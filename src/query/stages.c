@@ -199,6 +199,8 @@ static const struct
 	{LS_STR("var"), "variances are made in SQL: SELECT variance(...) FROM logsvc.events('...')"},
 	{LS_STR("rate"), "write timechart span=1m count, then eval rate = count / 60"},
 	{LS_STR("per_second"), "write timechart span=1m count, then eval rate = count / 60"},
+	{LS_STR("per_minute"), "write timechart span=1m count"},
+	{LS_STR("per_hour"), "write timechart span=1h count"},
 };
 
 /* What others call the same. */

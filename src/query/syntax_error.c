@@ -506,6 +506,8 @@ guess_in_stage(ls_query_state *state, const ls_query_token *token)
 						  (int) (end->span.end - token[-1].span.start),
 						  state->text.data + token[-1].span.start);
 	}
+	else if (kind == LS_QUERY_DEDUP && token > state->tokens && is_word(state, token - 1, "sortby"))
+		ls_query_set_hint(state, "write | sort ... before dedup, which keeps the first of each");
 	else
 		return guess_option(state, token) || guess_sql(state, token);
 	return true;
@@ -569,6 +571,21 @@ guess(ls_query_state *state, const ls_query_token *token, const char *const *nam
 	if ((before == '|' || token->kind == TOK_BAD_OPERATOR) && ls_query_other_stage(word) != NULL)
 	{
 		ls_query_set_hint(state, "%s", ls_query_other_stage(word));
+		return;
+	}
+	/* | avg(a) by b: an aggregate of others is a stage. */
+	if (before == '|' && token->kind == TOK_IDENT && ls_query_is_aggregate(word))
+	{
+		ls_query_set_hint(state, "did you mean stats %.*s?", (int) word.len, word.data);
+		return;
+	}
+	/* service="x" |= "refused": LogQL after a head of ours. */
+	if (before == '|' && (token->kind == '=' || word.data[0] == '~') && token[1].kind == TOK_STRING)
+	{
+		ls_str text = ls_query_excerpt(state, token[1].span);
+
+		ls_query_set_hint(state, "write event %s %.*s before the |",
+						  token->kind == '=' ? "CONTAINS" : "MATCHES", (int) text.len, text.data);
 		return;
 	}
 	if (word.data[0] == '[')

@@ -125,6 +125,8 @@ is_command(ls_query_state *state)
 	if (t[1].kind == TOK_WORD && ls_query_is_comparison(t[2].kind))
 		return true;
 	if (t[1].kind == TOK_WORD || t[1].kind == TOK_STRING || t[1].kind == TOK_NUMBER)
+		state->has_command = true;
+	if (state->has_command)
 		ls_query_warn(state->query, state->arena, "SEARCH_IN_TEXT", t->span,
 					  "search is searched as a word; leave it out, a query needs no command");
 	return false;
@@ -220,16 +222,34 @@ is_word(const ls_query_state *state, const ls_query_token *t, const char *word)
 		   ls_str_eq_nocase(ls_query_slice(state, t->span), ls_str_make(word, strlen(word)));
 }
 
+/* filter ..., order by ...: a stage of another language, or words. */
+static bool
+may_be_stage(const ls_query_state *state)
+{
+	static const char *const names[] = {"filter",  "fields", "display", "parse", "summarize",
+										"project", "extend", "stats",   "sort"};
+	const ls_query_token *t = state->tokens;
+
+	if (is_word(state, t, "order"))
+		return is_word(state, t + 1, "by");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (is_word(state, t, names[i]))
+			return t[1].kind == TOK_WORD;
+	return false;
+}
+
 /* SELECT ... FROM, a LIKE "...", a BETWEEN 1 AND 2: words here, surely meant as SQL. */
 static bool
 is_of_sql(const ls_query_state *state, uint32_t i)
 {
 	const ls_query_token *t = &state->tokens[i];
 
-	if (i == 0 && is_word(state, t, "SELECT"))
+	if (i == 0 && (is_word(state, t, "SELECT") || is_word(state, t, "FROM")))
 	{
+		const char *other = is_word(state, t, "SELECT") ? "FROM" : "SELECT";
+
 		for (t++; t->kind != TOK_END && t->kind != '|'; t++)
-			if (is_word(state, t, "FROM") && t[1].kind != TOK_END)
+			if (is_word(state, t, other) && t[1].kind != TOK_END)
 				return true;
 		return false;
 	}
@@ -336,8 +356,12 @@ ls_query_cut_terms(ls_query_state *state)
 
 	if (out == NULL)
 		return false;
-	if (state->n_tokens > 2 && is_command(state))
-		i++;
+	if (state->n_tokens > 2)
+	{
+		state->maybe_stage = may_be_stage(state);
+		state->is_select = is_of_sql(state, 0);
+		i += is_command(state);
+	}
 	for (bool head = true; i < state->n_tokens; i++)
 	{
 		const ls_query_token *t = &state->tokens[i];

@@ -20,6 +20,9 @@
 #define TRANSLATION_MEMORY ((size_t) 4 << 20)
 #define PARSER_MEMORY ((size_t) 4 << 20)
 
+/* Its errors say how searches are written here. */
+#define ELASTIC "Elasticsearch's query DSL"
+
 /* ---- reading ---- */
 
 bool
@@ -375,6 +378,8 @@ attempt(ls_str text, ls_arena *arena, translator read, bool compare_times,
 	translation->problem = NULL;
 	if (!read(&source, &out) || source.failed)
 	{
+		if (source.language != NULL)
+			translation->language = source.language;
 		translation->certain = translation->certain || source.certain;
 		translation->problem = source.problem;
 		return false;
@@ -392,6 +397,8 @@ attempt(ls_str text, ls_arena *arena, translator read, bool compare_times,
 		return false;
 	}
 	translation->certain = translation->certain || source.certain;
+	if (source.language != NULL)
+		translation->language = source.language;
 	translation->query = ls_str_make(out.data, out.len);
 	translation->left_out = ls_str_make(source.left_out.data, source.left_out.len);
 	return !source.left_out.failed;
@@ -402,8 +409,16 @@ translate(ls_str text, ls_arena *arena, ls_query_translation *translation)
 {
 	ls_query_translation logsql = {.language = "LogsQL"};
 	ls_query_translation sql = {.language = "SQL"};
+	ls_query_translation pipes = {.language = "CloudWatch Logs Insights"};
 	bool is_logql = ls_query_is_logql(text);
 
+	if (ls_query_is_elastic(text))
+	{
+		translation->language = ELASTIC;
+		translation->certain = true;
+		(void) attempt(text, arena, ls_query_read_elastic, false, translation);
+		return true;
+	}
 	if (is_logql)
 	{
 		translation->language = "LogQL";
@@ -427,6 +442,12 @@ translate(ls_str text, ls_arena *arena, ls_query_translation *translation)
 		  sql.problem != NULL)))
 	{
 		*translation = sql;
+		return true;
+	}
+	if (attempt(text, arena, ls_query_read_pipes, false, &pipes) ||
+		(pipes.certain && pipes.problem != NULL))
+	{
+		*translation = pipes;
 		return true;
 	}
 	translation->language = "Lucene or KQL";
@@ -499,7 +520,14 @@ ls_query_explain_error(ls_query_state *state)
 	if (message.failed)
 		return;
 	error->message = ls_str_make(message.data, message.len);
-	error->hint = LS_STR("");
+	error->hint =
+		t.query.len == 0 && t.problem == NULL && strcmp(t.language, "LogQL") == 0
+			? LS_STR("in LogQL labels are compared as {app=\"shop\"}; here write app=shop "
+					 "refused, or app=shop event CONTAINS \"a part\"")
+		: t.query.len == 0 && strcmp(t.language, ELASTIC) == 0
+			? LS_STR("write words, \"a text\" and field=value, such as: refused "
+					 "service=checkout status>=500 earliest=-1h")
+			: LS_STR("");
 	error->expected = NULL;
 	error->n_expected = 0;
 	/* All of the text. */

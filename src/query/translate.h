@@ -25,15 +25,16 @@ typedef struct ls_query_source
 	ls_arena *arena;
 	ls_str text;
 	size_t pos;
-	int depth;           /* of parentheses */
-	bool failed;         /* `problem` may say why */
-	const char *problem; /* what cannot be translated, a constant; NULL: a mistake in the text */
-	ls_buf left_out;     /* what has no meaning here, separated by commas */
-	int regexes;         /* that were compiled */
-	bool compare_times;  /* ranges of times are comparisons, not earliest= and latest= */
-	int marks;           /* what only other languages have */
-	bool certain;        /* it is surely of that language */
-	bool exact;          /* it will be run: what would mean something else is refused */
+	int depth;            /* of parentheses */
+	bool failed;          /* `problem` may say why */
+	const char *problem;  /* what cannot be translated, a constant; NULL: a mistake in the text */
+	const char *language; /* what its readers have found it to be; NULL: what was tried */
+	ls_buf left_out;      /* what has no meaning here, separated by commas */
+	int regexes;          /* that were compiled */
+	bool compare_times;   /* ranges of times are comparisons, not earliest= and latest= */
+	int marks;            /* what only other languages have */
+	bool certain;         /* it is surely of that language */
+	bool exact;           /* it will be run: what would mean something else is refused */
 } ls_query_source;
 
 typedef struct ls_query_translation
@@ -68,6 +69,13 @@ extern bool ls_query_read_logsql(ls_query_source *source, ls_buf *out);
 
 /* A SELECT of SQL, or conditions that only SQL has. */
 extern bool ls_query_read_sql(ls_query_source *source, ls_buf *out);
+
+/* Elasticsearch's query DSL, in JSON. */
+extern bool ls_query_is_elastic(ls_str text);
+extern bool ls_query_read_elastic(ls_query_source *source, ls_buf *out);
+
+/* Stages of CloudWatch Logs Insights, Kusto and ES|QL. */
+extern bool ls_query_read_pipes(ls_query_source *source, ls_buf *out);
 
 /* Lucene's syntax and Kibana's KQL; also Datadog's. */
 extern bool ls_query_read_lucene(ls_query_source *source, ls_buf *out);

@@ -12,20 +12,19 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/translate.h"
+#include "src/query/translate_sql.h"
 
 #define MAX_PARENTHESES 20
-#define IN_SQL "more than a plain SELECT of one table (psql runs it: SELECT ... FROM logsvc.logs)"
 
-static char
-lower(char c)
+char
+ls_sql_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char) (c | 0x20) : c;
 }
 
-/* Takes this keyword, in either case. */
-static bool
-keyword(ls_query_source *s, const char *word)
+/* Takes this ls_sql_keyword, in either case. */
+bool
+ls_sql_keyword(ls_query_source *s, const char *word)
 {
 	size_t start;
 
@@ -37,11 +36,11 @@ keyword(ls_query_source *s, const char *word)
 	return false;
 }
 
-static bool
-next_keyword(ls_query_source *s, const char *word)
+bool
+ls_sql_next_keyword(ls_query_source *s, const char *word)
 {
 	size_t start = s->pos;
-	bool found = keyword(s, word);
+	bool found = ls_sql_keyword(s, word);
 
 	s->pos = start;
 	return found;
@@ -93,8 +92,8 @@ is_keyword(ls_str word)
 }
 
 /* The name of a column: a.b, "a b", `a b`. */
-static bool
-read_name(ls_query_source *s, ls_str *name)
+bool
+ls_sql_name(ls_query_source *s, ls_str *name)
 {
 	size_t start;
 	char c;
@@ -121,15 +120,8 @@ read_name(ls_query_source *s, ls_str *name)
 	return true;
 }
 
-/* A constant. */
-typedef struct sql_value
-{
-	ls_str text;
-	bool quoted;
-} sql_value;
-
-static bool
-read_value(ls_query_source *s, sql_value *value)
+bool
+ls_sql_value_of(ls_query_source *s, ls_sql_value *value)
 {
 	size_t start;
 	char c;
@@ -146,18 +138,18 @@ read_value(ls_query_source *s, sql_value *value)
 		s->pos++;
 	value->text = ls_str_make(s->text.data + start, s->pos - start);
 	if (ls_query_source_char(s, 0) == '(')
-		return ls_query_source_fail(s, IN_SQL);
+		return ls_query_source_fail(s, LS_IN_SQL);
 	if (ls_query_is_number(value->text))
 		return true;
 	if (!ls_query_is_plain_word(value->text) || is_keyword(value->text))
 		return ls_query_source_fail(s, NULL);
 	/* In a SELECT a word is a column; conditions alone may have values without quotes, as ours do. */
 	return !s->certain || ls_str_eq_nocase(value->text, LS_STR("true")) ||
-		   ls_str_eq_nocase(value->text, LS_STR("false")) || ls_query_source_fail(s, IN_SQL);
+		   ls_str_eq_nocase(value->text, LS_STR("false")) || ls_query_source_fail(s, LS_IN_SQL);
 }
 
 static void
-write_value(ls_buf *out, const sql_value *value)
+write_value(ls_buf *out, const ls_sql_value *value)
 {
 	if (value->quoted)
 		ls_query_write_text(out, value->text);
@@ -202,8 +194,8 @@ is_plain_pattern(ls_str pattern)
 	{
 		char c = pattern.data[i];
 
-		if (!((c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || c == '%' ||
-			  c == '.' || c == '/' || (c == '-' && i > 0)))
+		if (!((c >= '0' && c <= '9') || (ls_sql_lower(c) >= 'a' && ls_sql_lower(c) <= 'z') ||
+			  c == '%' || c == '.' || c == '/' || (c == '-' && i > 0)))
 			return false;
 	}
 	return pattern.len > 0 && (pattern.data[0] != '/' || pattern.data[pattern.len - 1] != '/');
@@ -213,7 +205,7 @@ static bool
 has_case(ls_str text)
 {
 	for (size_t i = 0; i < text.len; i++)
-		if ((lower(text.data[i]) >= 'a' && lower(text.data[i]) <= 'z') ||
+		if ((ls_sql_lower(text.data[i]) >= 'a' && ls_sql_lower(text.data[i]) <= 'z') ||
 			(text.data[i] & 0x80) != 0)
 			return true;
 	return false;
@@ -293,10 +285,10 @@ write_like(ls_query_source *s, ls_buf *out, ls_str field, ls_str pattern, bool n
 static bool
 write_list(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 {
-	sql_value value;
+	ls_sql_value value;
 
-	if (!ls_query_source_take(s, "(") || next_keyword(s, "select"))
-		return ls_query_source_fail(s, IN_SQL);
+	if (!ls_query_source_take(s, "(") || ls_sql_next_keyword(s, "select"))
+		return ls_query_source_fail(s, LS_IN_SQL);
 	if (!write_field(s, out, field, !negated))
 		return false;
 	ls_buf_printf(out, negated ? " NOT IN (" : " IN (");
@@ -304,7 +296,7 @@ write_list(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 	{
 		if (out->data[out->len - 1] != '(')
 			ls_buf_lit(out, ", ");
-		if (!read_value(s, &value) || out->failed)
+		if (!ls_sql_value_of(s, &value) || out->failed)
 			return false;
 		write_value(out, &value);
 	} while (ls_query_source_take(s, ","));
@@ -317,7 +309,8 @@ write_list(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
  * The first attempt writes it so, which OR and parentheses do not allow.
  */
 static bool
-write_range(ls_query_source *s, ls_buf *out, ls_str field, const char *op, const sql_value *value)
+write_range(ls_query_source *s, ls_buf *out, ls_str field, const char *op,
+			const ls_sql_value *value)
 {
 	ls_query_time time;
 	bool earliest = op[0] == '>';
@@ -337,7 +330,7 @@ write_range(ls_query_source *s, ls_buf *out, ls_str field, const char *op, const
 /* field op value; op is one of ours. */
 static bool
 write_comparison(ls_query_source *s, ls_buf *out, ls_str field, const char *op,
-				 const sql_value *value)
+				 const ls_sql_value *value)
 {
 	if ((op[0] == '<' || op[0] == '>') && write_range(s, out, field, op, value))
 		return true;
@@ -345,6 +338,43 @@ write_comparison(ls_query_source *s, ls_buf *out, ls_str field, const char *op,
 		return false;
 	ls_buf_append(out, op, strlen(op));
 	write_value(out, value);
+	return true;
+}
+
+/*
+ * timestamp > now() - interval '1 hour', or INTERVAL 1 HOUR: a range of the whole search.  False: it is something
+ * else.
+ */
+static bool
+read_past(ls_query_source *s, ls_buf *out, ls_str field, const char *op)
+{
+	size_t start = s->pos;
+	ls_query_time time;
+	ls_buf length;
+	ls_str word;
+	bool quoted;
+
+	if (s->depth > 0 || s->compare_times || !s->certain || op[0] != '>' ||
+		!ls_str_eq(field, LS_STR("timestamp")) || !ls_sql_keyword(s, "now") ||
+		!ls_query_source_take(s, "(") || !ls_query_source_take(s, ")") ||
+		!ls_query_source_take(s, "-") || !ls_sql_keyword(s, "interval"))
+	{
+		s->pos = start;
+		return false;
+	}
+	quoted = ls_query_source_take(s, "'");
+	ls_buf_init(&length, s->arena);
+	ls_buf_char(&length, '-');
+	for (int i = 0; i < 2; i++)
+	{
+		word = ls_query_source_name(s);
+		for (size_t j = 0; j < word.len; j++)
+			ls_buf_char(&length, ls_sql_lower(word.data[j]));
+	}
+	if (length.failed || (quoted && !ls_query_source_take(s, "'")) ||
+		!ls_query_time_parse(ls_str_make(length.data, length.len), &time) || time.absolute)
+		return ls_query_source_fail(s, "this interval");
+	ls_buf_printf(out, "earliest=%.*s", (int) length.len, length.data);
 	return true;
 }
 
@@ -361,13 +391,15 @@ read_comparison(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 		{"!=", "!=", "="}, {"<>", "!=", "="}, {">=", ">=", "<"}, {"<=", "<=", ">"},
 		{"==", "=", "!="}, {"=", "=", "!="},  {">", ">", "<="},  {"<", "<", ">="},
 	};
-	sql_value value;
+	ls_sql_value value;
 	size_t i = 0;
 
 	while (!ls_query_source_take(s, operators[i].written))
 		if (++i == sizeof(operators) / sizeof(operators[0]))
 			return false;
-	return read_value(s, &value) &&
+	if (!negated && read_past(s, out, field, operators[i].ours))
+		return true;
+	return !s->failed && ls_sql_value_of(s, &value) &&
 		   write_comparison(s, out, field, negated ? operators[i].negated : operators[i].ours,
 							&value);
 }
@@ -375,11 +407,11 @@ read_comparison(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 static bool
 read_between(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 {
-	sql_value from;
-	sql_value to;
+	ls_sql_value from;
+	ls_sql_value to;
 	bool range;
 
-	if (!read_value(s, &from) || !keyword(s, "and") || !read_value(s, &to))
+	if (!ls_sql_value_of(s, &from) || !ls_sql_keyword(s, "and") || !ls_sql_value_of(s, &to))
 		return ls_query_source_fail(s, NULL);
 	s->marks++;
 	range = !negated && ls_str_eq(field, LS_STR("timestamp"));
@@ -400,22 +432,22 @@ static bool
 read_condition(ls_query_source *s, ls_buf *out, bool negated)
 {
 	ls_str field;
-	sql_value value;
+	ls_sql_value value;
 	bool any_case;
 
-	if (!read_name(s, &field))
+	if (!ls_sql_name(s, &field))
 		return ls_query_source_fail(s, NULL);
 	if (ls_query_source_char(s, 0) == '(')
-		return ls_query_source_fail(s, IN_SQL);
+		return ls_query_source_fail(s, LS_IN_SQL);
 	if (read_comparison(s, out, field, negated))
 		return true;
 	if (s->failed)
 		return false;
-	if (keyword(s, "is"))
+	if (ls_sql_keyword(s, "is"))
 	{
 		s->marks++;
-		negated ^= keyword(s, "not");
-		if (!keyword(s, "null"))
+		negated ^= ls_sql_keyword(s, "not");
+		if (!ls_sql_keyword(s, "null"))
 			return ls_query_source_fail(s, NULL);
 		if (!negated)
 			ls_buf_lit(out, "NOT ");
@@ -424,19 +456,19 @@ read_condition(ls_query_source *s, ls_buf *out, bool negated)
 		ls_buf_lit(out, "=*");
 		return true;
 	}
-	negated ^= keyword(s, "not");
-	any_case = next_keyword(s, "ilike");
-	if (keyword(s, "like") || keyword(s, "ilike"))
+	negated ^= ls_sql_keyword(s, "not");
+	any_case = ls_sql_next_keyword(s, "ilike");
+	if (ls_sql_keyword(s, "like") || ls_sql_keyword(s, "ilike"))
 	{
-		if (!read_value(s, &value))
+		if (!ls_sql_value_of(s, &value))
 			return false;
 		/* Without quotes it is a text with that word. */
 		s->marks += value.quoted;
 		return write_like(s, out, field, value.text, negated, any_case);
 	}
-	if (keyword(s, "regexp") || keyword(s, "rlike"))
+	if (ls_sql_keyword(s, "regexp") || ls_sql_keyword(s, "rlike"))
 	{
-		if (!read_value(s, &value) || !value.quoted)
+		if (!ls_sql_value_of(s, &value) || !value.quoted)
 			return ls_query_source_fail(s, NULL);
 		if (!write_field(s, out, field, false))
 			return false;
@@ -445,9 +477,9 @@ read_condition(ls_query_source *s, ls_buf *out, bool negated)
 		ls_query_write_regex(out, value.text);
 		return true;
 	}
-	if (keyword(s, "between"))
+	if (ls_sql_keyword(s, "between"))
 		return read_between(s, out, field, negated);
-	if (keyword(s, "in"))
+	if (ls_sql_keyword(s, "in"))
 		return write_list(s, out, field, negated);
 	return ls_query_source_fail(s, NULL);
 }
@@ -455,16 +487,23 @@ read_condition(ls_query_source *s, ls_buf *out, bool negated)
 static bool
 at_end(ls_query_source *s)
 {
+	static const char *const clauses[] = {"group", "order", "limit",      "having",  "since",
+										  "until", "facet", "timeseries", "compare", "with"};
 	char c;
 
 	ls_query_source_spaces(s);
 	c = ls_query_source_char(s, 0);
-	return c == '\0' || c == ')' || c == ';' || c == '|' || next_keyword(s, "group") ||
-		   next_keyword(s, "order") || next_keyword(s, "limit") || next_keyword(s, "having");
+	if (c == '\0' || c == ')' || c == ';' || c == '|')
+		return true;
+	for (size_t i = 0; i < sizeof(clauses) / sizeof(clauses[0]); i++)
+		/* In conditions alone, words of NRQL are words. */
+		if ((i < 4 || s->certain) && ls_sql_next_keyword(s, clauses[i]))
+			return true;
+	return false;
 }
 
-static bool
-insert(ls_buf *out, size_t at, char c)
+bool
+ls_sql_insert(ls_buf *out, size_t at, char c)
 {
 	if (out->failed || !ls_buf_reserve(out, 1))
 		return false;
@@ -474,20 +513,18 @@ insert(ls_buf *out, size_t at, char c)
 	return true;
 }
 
-static bool read_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated);
-
 /* A condition, or several in parentheses, after any number of NOT. */
 static bool
 read_term(ls_query_source *s, ls_buf *out, bool loose, bool negated)
 {
-	while (keyword(s, "not"))
+	while (ls_sql_keyword(s, "not"))
 		negated = !negated;
 	if (!ls_query_source_take(s, "("))
 		return read_condition(s, out, negated);
 	if (++s->depth > MAX_PARENTHESES)
 		return ls_query_source_fail(s, "parentheses nested as deep as these");
 	ls_buf_char(out, '(');
-	if (!read_conditions(s, out, loose, negated) || !ls_query_source_take(s, ")"))
+	if (!ls_sql_conditions(s, out, loose, negated) || !ls_query_source_take(s, ")"))
 		return ls_query_source_fail(s, NULL);
 	ls_buf_char(out, ')');
 	s->depth--;
@@ -498,8 +535,8 @@ read_term(ls_query_source *s, ls_buf *out, bool loose, bool negated)
  * `loose`: conditions next to each other are joined, as in our language.  `negated`: AND becomes OR, whose
  * parts need parentheses, and OR becomes AND.
  */
-static bool
-read_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated)
+bool
+ls_sql_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated)
 {
 	size_t start = out->len; /* of what is joined by AND */
 	bool several = false;
@@ -512,21 +549,21 @@ read_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated)
 		if (!read_term(s, out, loose, negated))
 			return false;
 		end = at_end(s);
-		if (!end && keyword(s, "or"))
+		if (!end && ls_sql_keyword(s, "or"))
 			or = true;
 		else if (!end)
 		{
-			bool and = keyword(s, "and");
+			bool and = ls_sql_keyword(s, "and");
 
 			if (!and&&!loose)
-				return ls_query_source_fail(s, IN_SQL);
+				return ls_query_source_fail(s, LS_IN_SQL);
 			ls_buf_printf(out, negated ? " OR " : and? " AND " : " ");
 			several = true;
 			continue;
 		}
 		if (negated && several && or)
 		{
-			if (!insert(out, start, '('))
+			if (!ls_sql_insert(out, start, '('))
 				return ls_query_source_fail(s, NULL);
 			ls_buf_char(out, ')');
 		}
@@ -540,252 +577,14 @@ read_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated)
 	}
 }
 
-/* What stands between SELECT and FROM. */
-typedef struct columns
-{
-	ls_buf fields;     /* written for a stage */
-	ls_buf aggregates; /* written for stats */
-	ls_str count;      /* the name of count(*); empty: there is none */
-	int n_fields;
-	bool all;
-} columns;
-
-static const char *const functions[] = {"count", "sum", "avg", "min", "max"};
-
-/* The function of that name; -1: none. */
-static int
-find_function(ls_str name)
-{
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-		if (ls_str_eq_nocase(name, ls_str_make(functions[i], strlen(functions[i]))))
-			return (int) i;
-	return -1;
-}
-
-/* After the name of a function and its (. */
-static bool
-read_aggregate(ls_query_source *s, columns *c, const char *function)
-{
-	bool rows = ls_query_source_take(s, "*");
-	bool distinct = !rows && keyword(s, "distinct");
-	bool count = function == functions[0];
-	ls_str name;
-
-	if (c->aggregates.len > 0)
-		ls_buf_lit(&c->aggregates, ", ");
-	if ((rows || distinct) && !count)
-		return ls_query_source_fail(s, IN_SQL);
-	ls_buf_append(&c->aggregates, distinct ? "dc" : function, strlen(distinct ? "dc" : function));
-	if (!rows)
-	{
-		ls_buf_char(&c->aggregates, '(');
-		if (!read_name(s, &name) || !ls_query_write_field(&c->aggregates, name))
-			return ls_query_source_fail(s, IN_SQL);
-		ls_buf_char(&c->aggregates, ')');
-	}
-	else
-		c->count = LS_STR("count");
-	if (!ls_query_source_take(s, ")"))
-		return ls_query_source_fail(s, IN_SQL);
-	if (!keyword(s, "as"))
-		return !c->aggregates.failed;
-	if (!read_name(s, &name))
-		return false;
-	if (rows)
-		c->count = name;
-	ls_buf_lit(&c->aggregates, " as ");
-	return ls_query_write_field(&c->aggregates, name) || ls_query_source_fail(s, NULL);
-}
-
-static bool
-read_column(ls_query_source *s, columns *c)
-{
-	ls_str name;
-	int function;
-
-	if (ls_query_source_take(s, "*"))
-	{
-		c->all = true;
-		return true;
-	}
-	if (!read_name(s, &name))
-		return false;
-	if (!ls_query_source_take(s, "("))
-	{
-		c->n_fields++;
-		if (c->fields.len > 0)
-			ls_buf_lit(&c->fields, ", ");
-		if (!ls_query_write_field(&c->fields, name))
-			return ls_query_source_fail(s, NULL);
-		return next_keyword(s, "as") ? ls_query_source_fail(s, "another name for a column") : true;
-	}
-	function = find_function(name);
-	return function >= 0 ? read_aggregate(s, c, functions[function])
-						 : ls_query_source_fail(s, IN_SQL);
-}
-
-/* A stage ends what is there. */
-static void
-begin_stage(ls_buf *out, const char *name)
-{
-	ls_buf_printf(out, "%s| %s ", out->len > 0 ? " " : "", name);
-}
-
-/* ORDER BY a DESC, b */
-static bool
-read_order(ls_query_source *s, ls_buf *out, const columns *c)
-{
-	bool first = true;
-
-	begin_stage(out, "sort");
-	do
-	{
-		size_t at;
-		ls_str name;
-
-		if (!first)
-			ls_buf_lit(out, ", ");
-		first = false;
-		at = out->len;
-		if (!read_name(s, &name))
-			return ls_query_source_fail(s, NULL);
-		if (ls_query_source_take(s, "("))
-		{
-			if (find_function(name) != 0 || c->count.len == 0 || !ls_query_source_take(s, "*") ||
-				!ls_query_source_take(s, ")"))
-				return ls_query_source_fail(s, IN_SQL);
-			name = c->count;
-		}
-		if (!ls_query_write_field(out, name))
-			return ls_query_source_fail(s, NULL);
-		if (!keyword(s, "desc"))
-			(void) keyword(s, "asc");
-		else if (!insert(out, at, '-'))
-			return ls_query_source_fail(s, NULL);
-	} while (ls_query_source_take(s, ","));
-	return true;
-}
-
-/* After SELECT: has it signs before FROM?  `select a word from here` is a text. */
-static bool
-is_surely_select(const ls_query_source *s)
-{
-	bool signs = false;
-
-	for (size_t i = s->pos; i < s->text.len; i++)
-	{
-		signs = signs || strchr("*,(", s->text.data[i]) != NULL;
-		if (signs && s->text.len - i > 6 && lower(s->text.data[i + 1]) == 'f' &&
-			ls_str_eq_nocase(ls_str_make(s->text.data + i + 1, 4), LS_STR("from")) &&
-			(s->text.data[i] == ' ' || s->text.data[i] == '\n') && s->text.data[i + 5] == ' ')
-			return true;
-	}
-	return false;
-}
-
-/* After GROUP. */
-static bool
-read_groups(ls_query_source *s, ls_buf *groups)
-{
-	ls_str name;
-
-	if (!keyword(s, "by"))
-		return ls_query_source_fail(s, NULL);
-	do
-	{
-		if (groups->len > 0)
-			ls_buf_lit(groups, ", ");
-		if (!read_name(s, &name) || !ls_query_write_field(groups, name))
-			return ls_query_source_fail(s, IN_SQL);
-	} while (ls_query_source_take(s, ","));
-	return true;
-}
-
-/* Without aggregates the rows of each group are counted. */
-static void
-write_stats(ls_buf *out, columns *c, const ls_buf *by)
-{
-	if (c->aggregates.len == 0)
-	{
-		ls_buf_lit(&c->aggregates, "count");
-		c->count = LS_STR("count");
-	}
-	begin_stage(out, "stats");
-	ls_buf_append(out, c->aggregates.data, c->aggregates.len);
-	if (by->len == 0)
-		return;
-	ls_buf_lit(out, " by ");
-	ls_buf_append(out, by->data, by->len);
-}
-
-static bool
-read_select(ls_query_source *s, ls_buf *out)
-{
-	columns c = {.n_fields = 0};
-	ls_buf groups;
-	bool distinct;
-	bool grouped;
-	ls_str table;
-	sql_value limit;
-
-	s->certain = is_surely_select(s);
-	ls_buf_init(&c.fields, s->arena);
-	ls_buf_init(&c.aggregates, s->arena);
-	ls_buf_init(&groups, s->arena);
-	distinct = keyword(s, "distinct");
-	do
-	{
-		if (!read_column(s, &c))
-			return false;
-	} while (ls_query_source_take(s, ","));
-	if (!keyword(s, "from"))
-		return ls_query_source_fail(s, IN_SQL);
-	s->certain = true;
-	if (!read_name(s, &table))
-		return ls_query_source_fail(s, IN_SQL);
-	if (keyword(s, "where") && !read_conditions(s, out, false, false))
-		return ls_query_source_fail(s, IN_SQL);
-	grouped = keyword(s, "group");
-	if (grouped && !read_groups(s, &groups))
-		return false;
-	if (distinct && (c.aggregates.len > 0 || c.all))
-		return ls_query_source_fail(s, IN_SQL);
-	/* Columns that are not aggregates are those of GROUP BY. */
-	if (grouped &&
-		(c.all || (c.fields.len > 0 && (c.fields.len != groups.len ||
-										memcmp(groups.data, c.fields.data, c.fields.len) != 0))))
-		return ls_query_source_fail(s, IN_SQL);
-	if (!grouped && c.aggregates.len > 0 && (c.n_fields > 0 || c.all))
-		return ls_query_source_fail(s, IN_SQL);
-	if (grouped || c.aggregates.len > 0 || distinct)
-		write_stats(out, &c, distinct ? &c.fields : &groups);
-	if (keyword(s, "order") && (!keyword(s, "by") || !read_order(s, out, &c)))
-		return ls_query_source_fail(s, IN_SQL);
-	if (keyword(s, "limit"))
-	{
-		if (!read_value(s, &limit) || !ls_query_is_number(limit.text))
-			return ls_query_source_fail(s, IN_SQL);
-		begin_stage(out, "head");
-		ls_buf_str(out, limit.text);
-	}
-	if (!c.all && !distinct && !grouped && c.aggregates.len == 0)
-	{
-		begin_stage(out, "table");
-		ls_buf_append(out, c.fields.data, c.fields.len);
-	}
-	(void) ls_query_source_take(s, ";");
-	ls_query_source_spaces(s);
-	if (out->len == 0)
-		ls_buf_char(out, '*');
-	return s->pos == s->text.len ? true : ls_query_source_fail(s, IN_SQL);
-}
-
 bool
 ls_query_read_sql(ls_query_source *source, ls_buf *out)
 {
-	if (keyword(source, "select"))
-		return read_select(source, out);
-	if (!read_conditions(source, out, true, false))
+	if (ls_sql_keyword(source, "select"))
+		return ls_sql_select(source, out);
+	if (ls_sql_keyword(source, "from"))
+		return ls_sql_from(source, out);
+	if (!ls_sql_conditions(source, out, true, false))
 		return ls_query_source_fail(source, NULL);
 	/* Stages are ours. */
 	if (ls_query_source_char(source, 0) == '|')

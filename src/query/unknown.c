@@ -135,6 +135,7 @@ is_known(const ls_query_field *field, const ls_field_names *names)
 {
 	/* path.keyword is no part of the text path. */
 	if (field->builtin == LS_QUERY_NOT_BUILTIN && !field->attributes && field->n_parts > 1 &&
+		ls_str_eq(field->parts[field->n_parts - 1], LS_STR("keyword")) &&
 		ls_search_other_name(field->name, names).len > 0)
 		return false;
 	return field->builtin != LS_QUERY_NOT_BUILTIN ? (names->builtins >> field->builtin & 1) != 0

@@ -119,7 +119,7 @@ SELECT is(pg_temp.warning('refused error'), 'error is searched as a word; level=
 SELECT is(pg_temp.suggested('refused Error'), 'refused level=error', 'what to search instead');
 SELECT is(pg_temp.warning('warning'), 'warning is searched as a word; level=warn has 1 event', 'warning');
 SELECT is(pg_temp.found('fatal') || pg_temp.found('NOT error refused') || pg_temp.found('error level=info')
-	|| pg_temp.found('refused') || pg_temp.found('error latest=-1h'), 'oneone', 'not without such events, and not for other words');
+	|| pg_temp.found('refused') || pg_temp.found('error latest=-1h'), ' WHOLE_WORDone WHOLE_WORDone', 'not without such events, and not for other words');
 
 -- What is deleted must not be a guess.
 SELECT throws_like($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h level: error') $$, 'write level=... to compare the field, or a text in quotes%', 'words that may be a field');

@@ -53,6 +53,84 @@ warns(const char *text, const char *code, const char *suggestion)
 }
 
 static void
+test_elastic(void)
+{
+	becomes("{\"query\":{\"match\":{\"message\":\"refused\"}}}", "refused");
+	becomes("{\"query\":{\"match\":{\"message\":\"connection refused\"}}}", "(connection OR refused)");
+	becomes("{\"match_phrase\": {\"message\": \"connection refused\"}}", "\"connection refused\"");
+	becomes("{\"query\":{\"term\":{\"service.keyword\":{\"value\":\"cart api\"}}}}", "service=\"cart api\"");
+	becomes("{\"query\":{\"terms\":{\"status\":[500,502]}}}", "status IN (500, 502)");
+	becomes("{\"query\":{\"range\":{\"status\":{\"gte\":500,\"lt\":600}}}}", "(status>=500 status<600)");
+	becomes("{\"query\":{\"range\":{\"@timestamp\":{\"gte\":\"now-1d/d\",\"lt\":\"now/d\"}}}}",
+			"earliest=-1d@d latest=@d");
+	becomes("{\"query\":{\"range\":{\"@timestamp\":{\"gte\":\"2026-01-01\",\"lte\":\"2026-01-31\"}}}}",
+			"earliest=2026-01-01 latest=2026-02-01");
+	becomes("{\"query\":{\"bool\":{\"must\":[{\"match\":{\"level\":\"error\"}}],\"must_not\":{\"term\":"
+			"{\"host\":\"a\"}},\"should\":[{\"term\":{\"b\":1}},{\"term\":{\"b\":2}}],"
+			"\"minimum_should_match\":1}}, \"size\": 5}",
+			"level=error (b=1 OR b=2) NOT host=a | head 5");
+	becomes("{\"query\":{\"query_string\":{\"query\":\"level:error AND host:a*\"}}}",
+			"(level=error AND host=a*)");
+	becomes("GET /logs-*/_search\n{\"query\":{\"exists\":{\"field\":\"user\"}}}", "user=*");
+	becomes("{\"query\":{\"prefix\":{\"path\":\"/api\"}}}", "path=/api*");
+	/* A time that counts from now is only the range of the whole. */
+	says("{\"query\":{\"bool\":{\"should\":[{\"range\":{\"@timestamp\":{\"gte\":\"now-1h\"}}}]}}}",
+		 "this is Elasticsearch's query DSL; a time that counts from now in a part of the query cannot "
+		 "be translated");
+	says("{\"query\":{\"match\":{\"message\":\"x\"}}", "this is Elasticsearch's query DSL; JSON that is "
+													   "malformed, or too long, cannot be translated");
+	says("{\"aggs\":{\"a\":{\"terms\":{\"field\":\"b\"}}}}",
+		 "this is Elasticsearch's query DSL; an aggregation (write | stats count by a) cannot be "
+		 "translated");
+	says("{\"query\":{\"more_like_this\":{\"like\":\"x\"}}}",
+		 "this is Elasticsearch's query DSL; this kind of clause cannot be translated");
+}
+
+static void
+test_nrql(void)
+{
+	becomes("SELECT count(*) FROM Log WHERE level = 'error' SINCE 1 hour ago FACET service",
+			"earliest=-1hour level=\"error\" | stats count by service | sort 10 -count");
+	becomes("FROM Log SELECT average(ms) WHERE a = 'b' FACET c LIMIT 5 UNTIL 10 minutes ago",
+			"latest=-10minutes a=\"b\" | stats avg(ms) by c | sort 5 -`avg(ms)`");
+	becomes("SELECT percentile(ms, 95) AS 'slow' FROM Log TIMESERIES 5 minutes FACET host LIMIT 3",
+			"| timechart span=5minutes limit=3 p95(ms) as slow by host");
+	becomes("SELECT uniqueCount(user) FROM Log WHERE a='b' SINCE today WITH TIMEZONE 'UTC'",
+			"earliest=@d a=\"b\" | stats dc(user)");
+	becomes("SELECT * FROM logs WHERE timestamp > now() - interval '1 hour' AND a = 'b'",
+			"earliest=-1hour AND a=\"b\"");
+	says("SELECT percentile(a, 50, 95) FROM Log WHERE b = 'c'",
+		 "this is NRQL; several percentiles at once (write p50(a), p95(a)) cannot be translated");
+}
+
+static void
+test_pipes(void)
+{
+	becomes("fields @timestamp, @message | filter @message like /refused/ | limit 20",
+			"| where event MATCHES \"refused\" | head 20 | table timestamp, event");
+	becomes("filter ispresent(user) and level = 'error' | stats count(*) as n by bin(5m), host",
+			"| where isnotnull(user) AND level = \"error\" | timechart span=5m count as n by host");
+	becomes("fields strlen(@message) as n | limit 2", "| eval n = len(event) | head 2 | table n");
+	becomes("parse @message \"user=* from *\" as u, ip | stats count(*) by u",
+			"| rex \"user=(?<u>.*?) from (?<ip>.*)\" | stats count by u");
+	becomes("logs | where timestamp > ago(1h) and level == \"error\" | summarize n = count() by service",
+			"earliest=-1h | where level = \"error\" | stats count as n by service");
+	becomes("AppTraces | where Message has \"x\" or a !in (\"b\") | order by TimeGenerated",
+			"| where event CONTAINS \"x\" OR a NOT IN (\"b\") | sort -timestamp");
+	becomes("logs | summarize countif(status >= 500), dcount(user) by service | top 5 by service asc",
+			"| stats sum(if(status >= 500, 1, 0)), dc(user) by service | sort 5 service");
+	becomes("FROM logs-* | WHERE a == 1 | STATS n = COUNT(*) BY b | SORT n DESC | LIMIT 3",
+			"| where a = 1 | stats count as n by b | sort -n | head 3");
+	becomes("service=pay | search level=error | timeslice 5m | count by _timeslice",
+			"service=pay level=error | timechart span=5m count");
+	/* A time joined by or bounds nothing. */
+	becomes("logs | where timestamp > ago(1h) or a == 1", "");
+	becomes("logs | where a == 1 and (timestamp > ago(1h) or b == 2)", "");
+	becomes("filter broken", "");
+	becomes("error | frobnicate", "");
+}
+
+static void
 test_logql(void)
 {
 	becomes("{app=\"shop\"}", "app=\"shop\"");
@@ -368,8 +446,6 @@ test_not_recognized(void)
 		"a C:\\x",
 		"service in (a, b)",
 		"level=error | stat count",
-		"status:500 | where a == 1",
-		"| where a = 1 and b = 2",
 		"x=\xe2\x80\x9cz\xe2\x80\x9d",
 		"level=error earliest=yesterday",
 		"count(x)",
@@ -428,6 +504,9 @@ int
 main(void)
 {
 	arena = ls_arena_create(NULL, 4 << 20);
+	test_elastic();
+	test_nrql();
+	test_pipes();
 	test_logql();
 	test_json();
 	test_metrics();
