@@ -549,4 +549,5 @@ ls_workers_register(void)
 	ls_status_board_register();
 	ls_guard_register();
 	ls_guard_nesting_register();
+	ls_guard_plans_register();
 }

@@ -78,6 +78,11 @@ extern void ls_guard_register(void);
 /* Bounds nested savepoints of tenants; from _PG_init. */
 extern void ls_guard_nesting_register(void);
 
+/* ---- guard_plans.c ---- */
+
+/* Shows no session the plans of functions that run with other rights; from _PG_init. */
+extern void ls_guard_plans_register(void);
+
 /* ---- guard_session.c ---- */
 
 #define LS_TENANT_ROLE "logsvc_tenant"
