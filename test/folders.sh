@@ -30,7 +30,7 @@ make_folder() {
 	timeout 60 /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=0 \
 		-o Acquire::http::Timeout=15 download-file "$mirror/dists/$suite/Release" "$root.release" &&
 		rm "$root.release" &&
-		timeout 300 debootstrap --variant=minbase --include=ca-certificates "$suite" "$root.new" \
+		timeout 1200 debootstrap --variant=minbase --include=ca-certificates "$suite" "$root.new" \
 			"$mirror" "$script" || return 1
 	# Neither a server nor syncs nor manuals.
 	printf '#!/bin/sh\nexit 101\n' > "$root.new/usr/sbin/policy-rc.d"
@@ -57,7 +57,7 @@ prepare() {
 	[ -d "$root" ] || make_folder "$root" "$suite" || return 1
 	[ "$(cat "$root/packages" 2> /dev/null)" = "$packages" ] && return
 	# shellcheck disable=SC2086
-	timeout "${4:-300}" test/inside "$root" sh -c "dpkg --configure -a && apt-get update -qq &&
+	timeout "${4:-1200}" test/inside "$root" sh -c "dpkg --configure -a && apt-get update -qq &&
 		apt-get install -y -qq --no-install-recommends $packages && apt-get clean" &&
 		echo "$packages" > "$root/packages"
 }

@@ -111,7 +111,7 @@ test-build:
 test-matrix:
 	@T='$(T)' MATRIX='$(MATRIX)' ALL='$(ALL)' LIMIT='$(LIMIT)' COMPILERS='$(COMPILERS)' test/servers test
 
-## make test-pg-upgrade     pg_upgrade from 15 to 17 with data, in a folder with both servers (root); UPGRADE="15:bookworm 17:trixie" EVENTS=200000
+## make test-pg-upgrade     pg_upgrade from 15 to 17, 15 to 18, 17 to 18 with data, in folders with both servers (root); UPGRADE="15:bookworm 17:trixie, 17:trixie 18:forky" EVENTS=200000
 .PHONY: test-pg-upgrade
 .PHONY: pg-upgrade # internal
 test-pg-upgrade:

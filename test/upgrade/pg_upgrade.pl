@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use Cwd qw(getcwd);
+use File::Basename qw(basename);
 use File::Path qw(make_path);
 use LogsvcStored;
 use LogsvcTest;
@@ -76,18 +77,44 @@ sub ids
 		|| max(id) FROM logsvc.logs WHERE "timestamp" > now() - interval '1 day'}) =~ s/.*\n//sr;
 }
 
-sub pg_upgrade
+# Whether it went well, and the names of its logs.
+sub run_pg_upgrade
 {
 	my ($old, $new, @more) = @_;
 	my $place = $old->node->basedir . '/' . $new->node->name;
 	make_path($place);
 	my $here = getcwd;
 	chdir $place or die;
-	command_ok([ "$to/pg_upgrade", '--old-bindir', $from, '--new-bindir', $to, '--old-datadir', $old->node->data_dir,
+	my $done = run_log([ "$to/pg_upgrade", '--old-bindir', $from, '--new-bindir', $to, '--old-datadir', $old->node->data_dir,
 		'--new-datadir', $new->node->data_dir, '--old-port', $old->node->port, '--new-port', $new->node->port,
-		'--socketdir', $new->node->host, '--jobs', 2, @more ], join ' ', 'pg_upgrade', @more);
+		'--socketdir', $new->node->host, '--jobs', 2, @more ]);
 	chdir $here or die;
-	my @logs = (glob("$place/*.log"), glob($new->node->data_dir . '/pg_upgrade_output.d/*/log/*'));
+	my $output = $new->node->data_dir . '/pg_upgrade_output.d/*';
+	return ($done, glob("$place/*.log $output/*.txt $output/log/*"));
+}
+
+# Of each log the errors and the last lines: the statement that failed may be longer than these.
+sub why
+{
+	my @why;
+	foreach my $log (@_)
+	{
+		my @lines = split /\n/, slurp_file($log);
+		push @why, map { basename($log) . ": $lines[$_]\n" } grep { $_ >= @lines - 10 || $lines[$_] =~ /\b(?:error|ERROR|FATAL):/ } 0 .. $#lines;
+	}
+	return @why;
+}
+
+sub pg_upgrade
+{
+	my ($old, $new, @more) = @_;
+	my ($done, @logs) = run_pg_upgrade($old, $new, @more);
+	# Without this the next one cannot run either.
+	if (!ok($done, join ' ', 'pg_upgrade', @more))
+	{
+		diag(why(@logs));
+		BAIL_OUT('pg_upgrade failed');
+	}
 	return join '', map { slurp_file($_) } @logs;
 }
 
@@ -96,6 +123,26 @@ sub later
 {
 	my ($name) = @_;
 	return server($name, $to, start => 0, conf => "logsvc.flush_interval = '50ms'\nlog_statement = none");
+}
+
+# ---- two servers without logsvc ----
+
+# A minor release may write into its catalogs what a later major version that was released before it does not
+# know.  Then no cluster with a table becomes one of that version: this says nothing about logsvc.
+{
+	my %plain = map { $_ => server("plain_$version{$_}" =~ s/\./_/gr, $_, start => 0) } $from, $to;
+	$_->node->append_conf('postgresql.conf', "shared_preload_libraries = ''") foreach values %plain;
+	$plain{$from}->start;
+	$plain{$from}->sql('CREATE TABLE plain (a int)');
+	$plain{$from}->stop;
+	my ($done, @logs) = run_pg_upgrade(@plain{$from, $to});
+	if (!$done)
+	{
+		my @why = why(@logs);
+		my ($error) = map { /^pg_upgrade_dump_\d+\.log: .*\bERROR: +(.*)/ ? $1 : () } @why;
+		die 'pg_upgrade fails without logsvc: ', @why unless defined $error;
+		plan skip_all => "$version{$to} takes over no table of $version{$from}, without logsvc either: $error";
+	}
 }
 
 # ---- the older server, with data ----
