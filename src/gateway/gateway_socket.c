@@ -11,7 +11,9 @@
  * Nothing that a client says means anything but pings and the wish to close.  Of
  * the pings that are read together the last one is answered (RFC 6455, 5.5.3), when
  * nothing else waits to be written: so a client that sends many, or reads
- * nothing, costs no memory and few writes.
+ * nothing, costs no memory and few writes.  Nobody has much to say here, and each
+ * frame costs time of the gateway, which is there for all: who says more than
+ * SAID_LIMIT in a second is cut off.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,10 +21,14 @@
 
 #include "src/gateway/gateway_internal.h"
 
+#define SAID_LIMIT (128 * 1024) /* bytes in a second */
+
 struct ls_socket
 {
 	ls_websocket_reader reader;
 	int64_t heard_at;  /* ms: when its client said something last */
+	int64_t second_at; /* ms: since when `said` counts */
+	size_t said;       /* bytes of its client */
 	bool in_message;   /* a message is not complete */
 	bool closed;       /* its client has closed it */
 	bool wants_answer; /* to a ping */
@@ -44,6 +50,11 @@ ls_socket_offered(ls_connection *c)
 	if (c->route != LS_ROUTE_LOKI_TAIL || !c->offer.upgrade || check->minor == 0)
 		return;
 	status = ls_websocket_judge(&c->offer, &problem);
+	if (status == 0 && c->head)
+	{
+		status = 400;
+		problem = "A request for a WebSocket is a GET";
+	}
 	if (status == 0 && (check->chunked || check->content_length > 0))
 	{
 		status = 400;
@@ -160,6 +171,17 @@ ls_socket_take(ls_connection *c, const char *data, size_t len)
 	s->heard_at = c->gateway->now;
 	if (c->deadline_kind == DEADLINE_SOCKET)
 		ls_connection_deadline(c, DEADLINE_SOCKET);
+	if (s->heard_at - s->second_at >= 1000)
+	{
+		s->second_at = s->heard_at;
+		s->said = 0;
+	}
+	s->said += len;
+	if (s->said > SAID_LIMIT)
+	{
+		stop(c, LS_WEBSOCKET_POLICY, LS_STR("A client may say 128 KB in a second"));
+		return len;
+	}
 	while (at < len)
 	{
 		unsigned code;
