@@ -13,6 +13,7 @@
  */
 #include "src/ingest/accept.h"
 
+#include "miscadmin.h"
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -308,7 +309,11 @@ ls_accept_commit(ls_accept *accept)
 			(void) settle(accept, true);
 			measure(accept, begun);
 			LS_STOP_POINT("accept_after_commit");
-			for (int i = 0; i < accept->n_requests; i++)
+			/*
+			 * Told to end at once, the commit has perhaps not waited for a standby.  Then nothing is
+			 * acknowledged: who gets no answer from here is told 503 by the gateway, and sends again.
+			 */
+			for (int i = 0; i < accept->n_requests && !ProcDiePending; i++)
 				ls_accept_answer(accept, &accept->requests[i], i == accept->n_requests - 1);
 		}
 		else

@@ -12,6 +12,7 @@
 #include "catalog/pg_authid.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
@@ -54,6 +55,12 @@ ls_transaction(void (*work)(void *context), void *context, ls_caught *caught)
 		committed = true;
 		/* A cancellation that came too late: it must not hit what follows. */
 		QueryCancelPending = false;
+		/*
+		 * A commit that waits for a standby waits on the latch, too: the wake-up of a SIGTERM, which
+		 * ends only that wait, is gone, and the worker would sleep until it has something to do.
+		 */
+		if (ProcDiePending)
+			SetLatch(MyLatch);
 	}
 	PG_CATCH();
 	{

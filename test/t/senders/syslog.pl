@@ -17,7 +17,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir;
 my %port = map { $_ => PostgreSQL::Test::Cluster::get_free_port() }
 	qw(tcp udp tls gelf other later);
 my $set = "tcp:$port{tcp}=acme, udp:127.0.0.1:$port{udp}=acme/web, gelf:$port{gelf}=acme";
-my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'\n"
+my $t = LogsvcTest->new(streaming => 1, conf => "logsvc.flush_interval = '50ms'\n"
 	. "logsvc.syslog_listeners = '$set, tcp:$port{other}=other/nope, udp:$port{later} = later/web'");
 my $org = $t->organization('acme');
 my $other = $t->organization('other');
