@@ -12,8 +12,11 @@ PURE_LIBS = -ljansson -lzstd -llz4 -lsnappy -lz -lpcre2-8 -lcrypto -lm
 # clang sees more than gcc: what is added to NULL, and numbers that do not fit.
 UNIT_CC = clang
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-# What runs them when they are for another processor.
+# What runs them when they are for another processor, how many times slower it is, and the tests that take too long
+# there with sanitizers: they run as the benchmarks are compiled.
 UNIT_RUN =
+UNIT_SLOWER =
+UNIT_PLAIN =
 
 UNIT_TESTS := $(patsubst test/unit/%_test.c,build/unit/%_test,$(sort $(wildcard test/unit/*_test.c)))
 FUZZ_TARGETS := $(patsubst test/fuzz/%_fuzz.c,build/fuzz/%,$(sort $(wildcard test/fuzz/*_fuzz.c)))
@@ -21,13 +24,13 @@ PURE_BENCHES := $(patsubst test/bench/%_bench.c,build/bench/%_bench,$(sort $(wil
 
 build/unit/checked/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
-	$(UNIT_CC) $(PURE_CFLAGS) -O1 $(SANITIZE) -c $< -o $@
+	$(UNIT_CC) $(PURE_CFLAGS) $(UNIT_SLOWER:%=-DTEST_SLOWER=%) -O1 $(SANITIZE) -c $< -o $@
 build/fuzz/obj/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
 	clang $(PURE_CFLAGS) -DLS_FUZZING -O1 $(SANITIZE) -fsanitize=fuzzer-no-link -c $< -o $@
 build/bench/obj/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
-	$(CC) $(PURE_CFLAGS) -O2 -fno-strict-aliasing -fwrapv -c $< -o $@
+	$(CC) $(PURE_CFLAGS) $(UNIT_SLOWER:%=-DTEST_SLOWER=%) -O2 -fno-strict-aliasing -fwrapv -c $< -o $@
 
 # What is taken in by .incbin is in no .d file.
 $(foreach d,unit/checked fuzz/obj bench/obj,build/$(d)/src/identity/breach_common.o): src/identity/common_passwords.bin
@@ -41,6 +44,9 @@ build/%/libpure.a:
 
 build/unit/%_test: build/unit/checked/test/unit/%_test.o build/unit/libpure.a
 	$(UNIT_CC) $(SANITIZE) -o $@ $^ $(PURE_LIBS)
+$(UNIT_PLAIN:%=build/unit/%_test): build/unit/%_test: build/bench/obj/test/unit/%_test.o build/bench/libpure.a
+	@echo '$(@F) is compiled without sanitizers'
+	$(CC) -O2 -o $@ $^ $(PURE_LIBS)
 build/fuzz/%: build/fuzz/obj/test/fuzz/%_fuzz.o build/fuzz/libpure.a
 	clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(PURE_LIBS)
 build/bench/%_bench: build/bench/obj/test/bench/%_bench.o build/bench/libpure.a
