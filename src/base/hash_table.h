@@ -257,15 +257,22 @@ LS_TABLE_(_clear)(LS_TABLE_TYPE *t)
 	t->n = 0;
 }
 
+/*
+ * Lines of slots in steps of the golden section, not one after the other: a caller that puts the
+ * keys into another table would fill that one from its beginning, and look at more and more slots
+ * for each key.
+ */
 static inline LS_TABLE_SLOT *
 LS_TABLE_(_next)(const LS_TABLE_TYPE *t, uint32_t *at)
 {
 	LS_TABLE_SLOT *slots = (LS_TABLE_SLOT *) t->slots;
+	uint32_t step = (uint32_t) ((uint64_t) LS_TABLE_SLOTS(t) * UINT32_C(0x9E3779B9) >> 34) | 1;
 
 	while (*at < LS_TABLE_SLOTS(t))
 	{
-		LS_TABLE_SLOT *slot = &slots[(*at)++];
+		LS_TABLE_SLOT *slot = &slots[(*at / 4 * step * 4 + *at % 4) & LS_TABLE_MASK(t)];
 
+		++*at;
 		if (!LS_TABLE_IS_FREE(slot))
 			return slot;
 	}

@@ -85,10 +85,8 @@ take(acceptor_state *state, ls_str frame)
 	ls_accept_request(state->accept, &sender, &request, &response);
 }
 
-/*
- * Takes and commits what there is.  False: the gateway has gone, or this worker is to go.
- */
-static bool
+/* Takes and commits what there is, until nothing is, the gateway has gone or this worker is to go. */
+static void
 serve(acceptor_state *state)
 {
 	ls_channel_result result = LS_CHANNEL_OK;
@@ -107,11 +105,10 @@ serve(acceptor_state *state)
 		ls_accept_commit(state->accept);
 		disable_timeout(state->late, false);
 		if (!ls_worker_interrupts())
-			return false;
+			return;
 	}
 	if (result == LS_CHANNEL_DETACHED)
 		state->lost = true;
-	return !state->lost;
 }
 
 /* A commit that waits for a standby or a lock would keep the server from stopping. */
@@ -128,12 +125,13 @@ serve_last(acceptor_state *state)
 {
 	TimestampTz start = GetCurrentTimestamp();
 
-	while (
-		state->channel != NULL && !state->lost && !ProcDiePending &&
-		!TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
-									ls_service_get()->draining ? LAST_TIME : GATEWAY_NOTICE_TIME))
+	while (state->channel != NULL && !state->lost && !ProcDiePending)
 	{
-		(void) serve(state);
+		int limit = ls_service_get()->draining ? LAST_TIME : GATEWAY_NOTICE_TIME;
+
+		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(), limit))
+			break;
+		serve(state);
 		pg_usleep(LAST_LOOK_INTERVAL * 1000L);
 	}
 }
@@ -159,7 +157,7 @@ ls_acceptor_loop(ls_slot *slot)
 			state->channel = ls_channel_renew(state->channel, slot, REQUEST_RING, RESPONSE_RING);
 			state->lost = false;
 		}
-		(void) serve(state);
+		serve(state);
 		if (state->lost)
 			ls_accept_drop(state->accept);
 	} while (!ShutdownRequestPending &&

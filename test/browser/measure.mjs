@@ -186,7 +186,7 @@ const address = (params) => `${base}/o/bench/search?${new URLSearchParams(params
 			answered.push(took.answered);
 		}
 		times(`search_${name}`, painted);
-		metric(`search_${name}_answer_median`, at(answered, 0.5), 'ms');
+		times(`search_${name}_answer`, answered);
 		all.push(...painted);
 		if (!/\| patterns/.test(q))
 			others.push(...painted);

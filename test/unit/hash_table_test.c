@@ -55,6 +55,19 @@ static int pauses;
 #define LS_TABLE_LOAD 75
 #include "src/base/hash_table.h"
 
+/* Counts the slots that searches look at. */
+static uint64_t looks;
+
+#define LS_TABLE_NAME counted
+#define LS_TABLE_SLOT entry
+#define LS_TABLE_KEY uint64_t
+#define LS_TABLE_HASH(t, k) hash_of(k)
+#define LS_TABLE_EQUAL(t, slot, k) (looks++, (slot)->key == (k))
+#define LS_TABLE_IS_FREE(slot) ((slot)->value == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) hash_of((slot)->key)
+#define LS_TABLE_LOAD 75
+#include "src/base/hash_table.h"
+
 /* Numbers of texts: the table is a member of what it is about. */
 #define LS_TABLE_NAME number
 #define LS_TABLE_SLOT uint16_t
@@ -335,6 +348,38 @@ test_secret(void)
 	ls_arena_destroy(arena);
 }
 
+/* Copying a table into one that has keys already takes a few steps for each key, whatever their sizes. */
+static void
+test_copy(void)
+{
+	const uint32_t n = 98000; /* just below the limit of 131,072 slots */
+	ls_arena *arena = ls_arena_create(NULL, 64 * 1024 * 1024);
+	counted_table from = {.arena = arena};
+	uint64_t most = 0;
+	bool found;
+	entry *e;
+
+	bad_hash = 0;
+	for (uint64_t key = 0; key < n; key++)
+		*counted_insert(&from, key, &found) = (entry){key, 1};
+	for (uint32_t before = 0; before <= n; before += n / 10)
+	{
+		counted_table to = {.arena = arena};
+		uint32_t at = 0;
+
+		for (uint64_t key = n; key < n + before; key++)
+			*counted_insert(&to, key, &found) = (entry){key, 1};
+		looks = 0;
+		while ((e = counted_next(&from, &at)) != NULL)
+			*counted_insert(&to, e->key, &found) = *e;
+		most = looks > most ? looks : most;
+		counted_free(&to);
+	}
+	ok(most < 10 * (uint64_t) n, "copying takes a few steps for each key");
+	printf("# %.1f for each\n", (double) most / n);
+	ls_arena_destroy(arena);
+}
+
 int
 main(void)
 {
@@ -347,5 +392,6 @@ main(void)
 	test_reserve();
 	test_numbers();
 	test_secret();
+	test_copy();
 	return done_testing();
 }
