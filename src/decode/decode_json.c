@@ -7,12 +7,20 @@
  */
 #include "src/decode/json_event.h"
 
+static bool
+is_gzip(const ls_json *j)
+{
+	return j->end - j->start > 2 && memcmp(j->start, "\x1f\x8b", 2) == 0;
+}
+
 static ls_str
 syntax_message(ls_json_reader *reader, const char *error, size_t offset)
 {
 	ls_buf buf;
 
 	ls_buf_init(&buf, reader->builder.options->arena);
+	if (is_gzip(&reader->json))
+		return LS_STR("the body is gzip: send it with Content-Encoding: gzip");
 	ls_buf_printf(&buf, "invalid JSON at byte %zu: %s", offset, error);
 	return buf.failed ? LS_STR("invalid JSON") : ls_str_make(buf.data, buf.len);
 }
@@ -124,6 +132,17 @@ ls_decode_batch(const ls_decode_options *options, ls_str body, ls_decode_result 
 	return true;
 }
 
+/* Lines that were taken out of an array end with its commas. */
+static ls_str
+without_comma(ls_str line)
+{
+	size_t len = line.len;
+
+	while (len > 0 && (line.data[len - 1] == '\r' || line.data[len - 1] == ' '))
+		len--;
+	return len > 1 && line.data[len - 1] == ',' ? ls_str_make(line.data, len - 1) : line;
+}
+
 bool
 ls_decode_ndjson(const ls_decode_options *options, ls_str body, ls_decode_result *result)
 {
@@ -146,7 +165,7 @@ ls_decode_ndjson(const ls_decode_options *options, ls_str body, ls_decode_result
 		number++;
 		if (ls_json_blank(line))
 			continue;
-		ls_json_init(&reader.json, line, options->scratch, LS_JSON_EVENT_DEPTH);
+		ls_json_init(&reader.json, without_comma(line), options->scratch, LS_JSON_EVENT_DEPTH);
 		if (ls_json_read_event(&reader) && ls_json_end(&reader.json))
 		{
 			if (!ls_json_commit_event(&reader))

@@ -242,6 +242,23 @@ check_index(ls_event_builder *builder, ls_str index)
 /* Of an id, which has only visible ASCII. */
 #define FILL_ID_BYTES 128
 
+/* Datadog's level; of others it is the status of something else. */
+#define RANK_STATUS 9
+
+/* Is the event from an agent or a client of Datadog? */
+static bool
+is_datadog(const ls_event *event)
+{
+	for (size_t i = 0; i < event->n_attributes; i++)
+	{
+		ls_str key = event->attributes[i].key;
+
+		if (ls_str_eq(key, LS_STR("ddsource")) || ls_str_eq(key, LS_STR("ddtags")))
+			return true;
+	}
+	return false;
+}
+
 /* The field that an attribute of this name says, and how well: 0 is best.  -1: none. */
 static int
 field_of(ls_str key, ls_field *field)
@@ -252,10 +269,14 @@ field_of(ls_str key, ls_field *field)
 
 	switch (key.len)
 	{
+		case 3:
+			NAME("lvl", LEVEL, 8);
+			break;
 		case 5:
 			NAME("level", LEVEL, 0);
 			break;
 		case 6:
+			NAME("status", LEVEL, RANK_STATUS);
 			NAME("source", SOURCE, 0);
 			NAME("spanId", SPAN_ID, 0);
 			NAME("spanID", SPAN_ID, 3);
@@ -271,11 +292,15 @@ field_of(ls_str key, ls_field *field)
 			NAME("severity", LEVEL, 1);
 			NAME("trace_id", TRACE_ID, 1);
 			NAME("trace.id", TRACE_ID, 2);
+			NAME("loglevel", LEVEL, 5);
+			NAME("logLevel", LEVEL, 6);
+			NAME("Severity", LEVEL, 7);
 			break;
 		case 9:
 			NAME("host.name", SOURCE, 1);
 			NAME("levelname", LEVEL, 3);
 			NAME("log.level", LEVEL, 4);
+			NAME("log_level", LEVEL, 5);
 			break;
 		case 12:
 			NAME("service.name", SERVICE, 1);
@@ -344,7 +369,7 @@ fill_fields(ls_event_builder *builder)
 		if (rank < 0 || (event->has & bit) != 0 || ((filled & bit) != 0 && ranks[field] < rank))
 			continue;
 		text = fitting(field, &event->attributes[i]);
-		if (text.len == 0)
+		if (text.len == 0 || (rank == RANK_STATUS && !is_datadog(event)))
 			continue;
 		found[field] = text;
 		ranks[field] = rank;

@@ -116,10 +116,12 @@ slot_of(ls_str key, int *rank)
 		case 10:
 			NAME("attributes", SLOT_ATTRIBUTES, 0);
 			NAME("@timestamp", SLOT_TIMESTAMP, 1);
+			NAME("timeMillis", SLOT_TIMESTAMP, 10); /* log4j2 */
 			NAME("level_name", SLOT_LEVEL, 5);
 			break;
 		case 11:
 			NAME("level_value", SLOT_LEVEL, 11);
+			NAME("textPayload", SLOT_EVENT, 12); /* Google's Cloud Logging */
 			break;
 		case 12:
 			NAME("service_name", SLOT_SERVICE, 1);
@@ -128,6 +130,8 @@ slot_of(ls_str key, int *rank)
 			break;
 		case 13:
 			NAME("severity_text", SLOT_LEVEL, 2);
+			NAME("short_message", SLOT_EVENT, 11);     /* GELF */
+			NAME("TimeGenerated", SLOT_TIMESTAMP, 11); /* Azure Monitor */
 			break;
 		case 15:
 			NAME("RenderedMessage", SLOT_EVENT, 7);
@@ -395,7 +399,9 @@ keep_candidate(ls_json_reader *reader, candidate *kept, json_slot slot, ls_str n
 {
 	static const char *const paths[] = {"event",   "timestamp", "level",  "level",
 										"traceId", "spanId",    "service"};
-	bool proper = rank == 0 && !reader->documents;
+	/* Elastic's common schema has an object there, into which look_into() looks. */
+	bool proper =
+		rank == 0 && !reader->documents && !(slot == SLOT_SERVICE && value->type == LS_JSON_OBJECT);
 
 	if (proper ? value->type != LS_JSON_STRING && !(value->type == LS_JSON_NUMBER &&
 													(slot == SLOT_TIMESTAMP || slot == SLOT_LEVEL))
@@ -598,7 +604,8 @@ look_into(ls_json_reader *reader, const ls_json_spare *spare, candidate *kept)
 	} nested[] = {{"service", "name", SLOT_SERVICE},
 				  {"log", "level", SLOT_LEVEL},
 				  {"trace", "id", SLOT_TRACE_ID},
-				  {"span", "id", SLOT_SPAN_ID}};
+				  {"span", "id", SLOT_SPAN_ID},
+				  {"jsonPayload", "message", SLOT_EVENT}};
 	ls_json j;
 	ls_json_value value;
 	ls_str key;
@@ -634,6 +641,56 @@ look_into(ls_json_reader *reader, const ls_json_spare *spare, candidate *kept)
 	}
 }
 
+/* log4j2's instant: {"epochSecond": 1795897387, "nanoOfSecond": 5000000} */
+static void
+look_for_instant(ls_json_reader *reader, const candidate *kept)
+{
+	ls_event_builder *builder = &reader->builder;
+	ls_time seconds = 0;
+	ls_time nanos = 0;
+	bool found = false;
+	ls_json_value value;
+	ls_json_type type;
+	ls_str key, raw;
+	ls_json j;
+
+	if (kept[SLOT_TIMESTAMP].rank >= 0 || reader->inner)
+		return;
+	for (size_t i = 0; i < reader->n_spare; i++)
+	{
+		const ls_json_spare *spare = &reader->spare[i];
+
+		if (spare->value.type != LS_JSON_OBJECT || !ls_str_eq(spare->name, LS_STR("instant")))
+			continue;
+		ls_json_init(&j, spare->value.text, builder->options->scratch, LS_JSON_EVENT_DEPTH);
+		if (!ls_json_read(&j, &value))
+			return;
+		while (ls_json_member(&j, &key))
+		{
+			int64_t number;
+
+			if (!ls_json_peek(&j, &type) || type != LS_JSON_NUMBER)
+			{
+				if (!ls_json_skip(&j, &raw))
+					return;
+				continue;
+			}
+			if (!ls_json_read(&j, &value) || !ls_json_canonical_int(value.text, &number))
+				return;
+			if (ls_str_eq(key, LS_STR("epochSecond")))
+			{
+				seconds = number;
+				found = true;
+			}
+			else if (ls_str_eq(key, LS_STR("nanoOfSecond")))
+				nanos = number;
+		}
+		if (found)
+			(void) ls_normalize_time_of(seconds, nanos, &builder->event.timestamp);
+		return;
+	}
+}
+
 /* Ends an event: the members without a place become attributes. */
 static bool
 end_members(ls_json_reader *reader, candidate *kept)
@@ -646,6 +703,7 @@ end_members(ls_json_reader *reader, candidate *kept)
 			look_into(reader, &reader->spare[i], kept);
 	}
 	look_for_created(reader, kept);
+	look_for_instant(reader, kept);
 	take_candidates(reader, kept);
 	for (size_t i = 0; i < reader->n_spare; i++)
 	{
@@ -789,6 +847,9 @@ ls_json_read_event(ls_json_reader *reader)
 								reader->single && value.type == LS_JSON_ARRAY
 									? "expected one event; an array of events goes to "
 									  "/api/v1/logs/batch"
+								: value.type == LS_JSON_ARRAY
+									? "expected an object or a string, not an array; events in an "
+									  "array go to /api/v1/logs/batch as application/json"
 									: "expected an object or a string");
 		if (!ls_json_pass_over(reader, &value))
 			return false;

@@ -161,6 +161,9 @@ read_stream(json_reader *reader)
 			if (!read_labels(reader, j, &reader->loki.stream, arena))
 				return false;
 		}
+		else if (ls_str_eq(key, LS_STR("entries")))
+			return fail(reader, j,
+						"expected stream and values, not the labels and entries of old clients");
 		else if (!ls_str_eq(key, LS_STR("values")) || type == LS_JSON_NULL)
 		{
 			if (!ls_json_skip(j, &raw))
@@ -184,6 +187,8 @@ static bool
 read_request(json_reader *reader)
 {
 	ls_json *j = &reader->json;
+	bool had = false;
+	bool others = false;
 	ls_str key, raw;
 
 	if (!expect(reader, j, LS_JSON_OBJECT, "expected an object with streams"))
@@ -191,9 +196,12 @@ read_request(json_reader *reader)
 	while (ls_json_member(j, &key))
 	{
 		ls_json_type type = LS_JSON_NULL;
+		bool streams = ls_str_eq(key, LS_STR("streams"));
 
 		ls_json_peek(j, &type);
-		if (!ls_str_eq(key, LS_STR("streams")) || type == LS_JSON_NULL)
+		had = had || streams;
+		others = others || !streams;
+		if (!streams || type == LS_JSON_NULL)
 		{
 			if (!ls_json_skip(j, &raw))
 				return false;
@@ -207,6 +215,9 @@ read_request(json_reader *reader)
 				return false;
 		}
 	}
+	/* Something else, such as one event, must not be dropped without a word. */
+	if (j->error == NULL && others && !had)
+		return fail(reader, j, "expected streams; other JSON goes to /api/v1/logs");
 	return j->error == NULL && ls_json_end(j);
 }
 

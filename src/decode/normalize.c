@@ -107,6 +107,127 @@ ls_normalize_time_number(ls_str number, ls_time *time)
 	return in_range(*time);
 }
 
+/* ---- times as people and older software write them ---- */
+
+#define LONGEST_TIME 40
+
+static bool
+is_digits(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s[i] < '0' || s[i] > '9')
+			return false;
+	return true;
+}
+
+/* The month with this name of three letters, as two digits; NULL: none. */
+static const char *
+month_of(const char *s)
+{
+	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	static const char digits[] = "010203040506070809101112";
+
+	for (size_t i = 0; i < 12; i++)
+		if (memcmp(names + 3 * i, s, 3) == 0)
+			return digits + 2 * i;
+	return NULL;
+}
+
+/* " +0100", " UTC", " GMT", " Z" or nothing, after a time. */
+static bool
+append_zone(ls_buf *iso, ls_str rest)
+{
+	if (rest.len > 0 && rest.data[0] == ' ')
+		rest = ls_str_make(rest.data + 1, rest.len - 1);
+	if (ls_str_eq(rest, LS_STR("UTC")) || ls_str_eq(rest, LS_STR("GMT")))
+		rest = LS_STR("Z");
+	ls_buf_str(iso, rest);
+	return rest.len < 8;
+}
+
+/* 28/Nov/2026:10:00:00 +0100, and with blanks for the signs: a day, a month by name, a year, a clock. */
+static bool
+write_named_month(ls_buf *iso, ls_str text)
+{
+	size_t day = 0;
+	const char *month;
+
+	while (day < text.len && day < 2 && is_digits(text.data + day, 1))
+		day++;
+	if (day == 0 || text.len < day + 18)
+		return false;
+	month = month_of(text.data + day + 1);
+	if (month == NULL || !is_digits(text.data + day + 5, 4))
+		return false;
+	ls_buf_printf(iso, "%.4s-%.2s-%s%.*sT", text.data + day + 5, month, day == 1 ? "0" : "",
+				  (int) day, text.data);
+	ls_buf_append(iso, text.data + day + 10, 8);
+	return append_zone(iso, ls_str_make(text.data + day + 18, text.len - day - 18));
+}
+
+/* Nov 28 10:00:00 2026, and with a zone before the year. */
+static bool
+write_ctime(ls_buf *iso, ls_str text)
+{
+	const char *month = text.len >= 20 ? month_of(text.data) : NULL;
+	const char *year = text.data + text.len - 4;
+
+	if (month == NULL || !is_digits(year, 4) || year[-1] != ' ')
+		return false;
+	ls_buf_printf(iso, "%.4s-%.2s-%c%cT", year, month, text.data[4] == ' ' ? '0' : text.data[4],
+				  text.data[5]);
+	ls_buf_append(iso, text.data + 7, 8);
+	return append_zone(iso,
+					   text.len > 20 ? ls_str_make(text.data + 15, text.len - 20) : LS_STR(""));
+}
+
+/* Another usual form, as ISO 8601.  Which of 11/12/2026 is the month nobody knows: it is none. */
+static bool
+time_of_other_form(ls_str text, ls_time *time)
+{
+	char bytes[64];
+	ls_buf iso = {.data = bytes, .capacity = sizeof(bytes)};
+
+	if (text.len < 15 || text.len > LONGEST_TIME)
+		return false;
+	/* Sat, 28 Nov 2026 10:00:00 GMT; Sat Nov 28 10:00:00 2026 */
+	if (text.data[0] >= 'A' && text.data[3] == ',' && text.data[4] == ' ')
+		text = ls_str_make(text.data + 5, text.len - 5);
+	else if (text.data[0] >= 'A' && text.data[3] == ' ' && month_of(text.data) == NULL)
+		text = ls_str_make(text.data + 4, text.len - 4);
+	if (text.len < 15)
+		return false;
+	/* 20261128T100000Z */
+	if (is_digits(text.data, 8) && text.data[8] == 'T' && is_digits(text.data + 9, 6))
+	{
+		ls_buf_printf(&iso, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2s", text.data, text.data + 4,
+					  text.data + 6, text.data + 9, text.data + 11, text.data + 13);
+		ls_buf_append(&iso, text.data + 15, text.len - 15);
+	}
+	/* 2026/11/28 10:00:00, 2026-11-28 10:00:00 +0100, 2026-11-28 10:00:00 UTC */
+	else if (text.len >= 19 && is_digits(text.data, 4) &&
+			 (text.data[4] == '/' || text.data[4] == '-') && text.data[7] == text.data[4])
+	{
+		size_t end = 19;
+
+		while (end < text.len &&
+			   (is_digits(text.data + end, 1) || text.data[end] == '.' || text.data[end] == ','))
+			end++;
+		ls_buf_printf(&iso, "%.4s-%.2s-%.2s", text.data, text.data + 5, text.data + 8);
+		ls_buf_append(&iso, text.data + 10, end - 10);
+		if (!append_zone(&iso, ls_str_make(text.data + end, text.len - end)))
+			return false;
+	}
+	else if (!write_named_month(&iso, text))
+	{
+		iso.len = 0;
+		if (!write_ctime(&iso, text))
+			return false;
+	}
+	return !iso.failed && ls_time_parse_iso(ls_str_make(iso.data, iso.len), time) &&
+		   in_range(*time);
+}
+
 bool
 ls_normalize_time_text(ls_str text, ls_time *time)
 {
@@ -114,6 +235,8 @@ ls_normalize_time_text(ls_str text, ls_time *time)
 
 	if (ls_time_parse_iso(text, time))
 		return in_range(*time);
+	if (time_of_other_form(text, time))
+		return true;
 	while (digits < text.len && text.data[digits] >= '0' && text.data[digits] <= '9')
 		digits++;
 	if (digits < 9 || digits > 20)

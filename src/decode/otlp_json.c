@@ -597,7 +597,9 @@ read_level(json_reader *reader, ls_otlp_shared *shared, const char *name, const 
 			had_shared = true;
 			good = read_shared(reader, shared);
 		}
-		else if (!had_array && is(key, camel, snake))
+		else if (!had_array &&
+				 (is(key, camel, snake) || (camel[0] == 's' && is(key, "instrumentationLibraryLogs",
+																  "instrumentation_library_logs"))))
 		{
 			had_array = true;
 			if (had_shared)
@@ -632,6 +634,7 @@ read_scope_logs(json_reader *reader)
 					  read_record);
 }
 
+/* Before version 0.16 of OTLP scopeLogs had another name. */
 static bool
 read_resource_logs(json_reader *reader)
 {
@@ -644,6 +647,7 @@ read_request(json_reader *reader)
 {
 	ls_json *j = &reader->json;
 	bool had = false;
+	bool others = false;
 	ls_str key;
 
 	if (!open_container(reader, LS_JSON_OBJECT, ""))
@@ -656,9 +660,19 @@ read_request(json_reader *reader)
 			if (!read_array(reader, read_resource_logs))
 				return false;
 		}
-		else if (!skip(reader))
-			return false;
+		else
+		{
+			others = true;
+			if (!skip(reader))
+				return false;
+		}
 	}
+	/* Nothing is an empty request; something else, such as one event, must not be dropped without a word. */
+	if (j->error == NULL && others && !had)
+		return mismatch(
+			reader, "",
+			"expected resourceLogs: an ExportLogsServiceRequest of OTLP; other JSON goes to "
+			"/api/v1/logs");
 	return j->error == NULL;
 }
 

@@ -210,7 +210,7 @@ say(ls_event_builder *builder, const ls_str texts[N_PARTS])
 
 /* The values of an envelope as written; false: see j->error. */
 static bool
-find_parts(ls_json *j, ls_str raws[N_PARTS])
+find_parts(ls_json *j, ls_event_builder *builder, ls_str raws[N_PARTS])
 {
 	ls_json_value value;
 	ls_str key, raw;
@@ -225,13 +225,21 @@ find_parts(ls_json *j, ls_str raws[N_PARTS])
 	}
 	while (ls_json_member(j, &key))
 	{
+		bool known = false;
+
 		if (!ls_json_skip(j, &raw))
 			return false;
+
 		for (int p = 0; p < N_PARTS; p++)
 		{
-			if (raws[p].len == 0 && ls_str_eq(key, text_of(part_names[p])))
+			if (!ls_str_eq(key, text_of(part_names[p])))
+				continue;
+			known = true;
+			if (raws[p].len == 0)
 				raws[p] = raw;
 		}
+		if (!known)
+			ls_event_builder_ignored(builder, key);
 	}
 	return j->error == NULL;
 }
@@ -305,7 +313,8 @@ ls_decode_splunk_events(const ls_decode_options *options, ls_str body, ls_decode
 		ls_str raws[N_PARTS] = {{NULL, 0}};
 		const char *begin = j.pos;
 
-		if (!find_parts(&j, raws) || !read_envelope(&reader, raws, (size_t) (j.pos - begin)))
+		if (!find_parts(&j, &reader.builder, raws) ||
+			!read_envelope(&reader, raws, (size_t) (j.pos - begin)))
 			return fail_events(&reader, &j, result->accepted + result->rejected);
 	}
 	return end(&reader.builder);

@@ -140,6 +140,10 @@ extern ls_error_form ls_wire_error_form_of(const ls_request *request);
 extern bool ls_wire_is_lines(const ls_request *request);
 extern bool ls_wire_is_protobuf(const ls_request *request);
 
+/* Names of members that nobody reads, as header X-Ignored-Fields; wire_json.c. */
+extern void ls_wire_add_ignored(const ls_decode_result *decoded, ls_arena *arena,
+								ls_response *response);
+
 /*
  * Does the sender read no more than 4 KB of an answer, with its headers?  Output `http` of Fluent Bit
  * takes a longer one for a failure and sends its events again, until the end of time.

@@ -123,8 +123,8 @@ ls_ingest_error_text(ls_buf *buf, const ls_decode_error *error, bool single)
 /* ---- answers ---- */
 
 /* Names of members that nobody reads, as a header. */
-static void
-add_ignored(const ls_decode_result *decoded, ls_arena *arena, ls_response *response)
+void
+ls_wire_add_ignored(const ls_decode_result *decoded, ls_arena *arena, ls_response *response)
 {
 	ls_buf names;
 
@@ -148,7 +148,7 @@ end_answer(const ls_wire_result *result, bool single, ls_buf *body, ls_response 
 	ls_ingest_warnings_json(body, result->decoded, single);
 	ls_buf_lit(body, "}}");
 	response->status = 202;
-	add_ignored(result->decoded, body->arena, response);
+	ls_wire_add_ignored(result->decoded, body->arena, response);
 }
 
 static void

@@ -39,6 +39,7 @@ answer(const ls_wire_result *result, ls_buf *body, ls_response *response)
 	ls_buf message;
 
 	response->status = 200;
+	ls_wire_add_ignored(decoded, body->arena, response);
 	if (decoded->rejected == 0)
 	{
 		ls_buf_lit(body, "{\"text\":\"Success\",\"code\":0}");

@@ -167,7 +167,12 @@ ls_accept_refuse_decoded(ls_accept *accept, const ls_wire_format *format, const 
 	else
 	{
 		id = ls_decode_status(result) == 413 ? LS_ERROR_EVENT_TOO_LARGE : LS_ERROR_VALIDATION;
-		snprintf(message, sizeof(message), "all %u events were rejected", result->rejected);
+		/* Some forms of errors have no details: they would say nothing of why. */
+		ls_buf_init(&text, accept->arena);
+		if (format->refuse != NULL && result->n_errors > 0)
+			ls_ingest_error_text(&text, &result->errors[0], false);
+		snprintf(message, sizeof(message), "all %u events were rejected%s%.*s", result->rejected,
+				 text.len > 0 ? "; " : "", (int) Min(text.len, 150), text.len > 0 ? text.data : "");
 	}
 	ls_accept_refuse(accept, request, id, message, list_details(accept, result, format->one_event));
 }

@@ -231,7 +231,7 @@ test_event(void)
 	check_rejected("{\"event\":7}", 400, "VALIDATION_ERROR", "event");
 	check_rejected("{\"event\":{\"a\":1}}", 400, "VALIDATION_ERROR", "event");
 	check_rejected("{\"event\":\"a\",\"level\":true}", 400, "VALIDATION_ERROR", "level");
-	check_rejected("{\"event\":\"a\",\"service\":{}}", 400, "VALIDATION_ERROR", "service");
+	check_rejected("{\"event\":\"a\",\"service\":[]}", 400, "VALIDATION_ERROR", "service");
 	check_rejected("{\"event\":\"a\",\"source\":[]}", 400, "VALIDATION_ERROR", "source");
 	check_rejected("{\"event\":\"a\",\"attributes\":[1]}", 400, "VALIDATION_ERROR", "attributes");
 	check_rejected("{\"event\":\"a\",\"index\":\"none\"}", 404, "INDEX_NOT_FOUND", "index");
