@@ -260,8 +260,9 @@ weigh(ls_judge_job *job)
 	ctx->match_cost = ctx->n_rows > 0 ? ctx->match_cost / ctx->n_rows + 8 : 8;
 	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;
 	ctx->value_cost = ctx->n_rows > 0 ? ctx->numbers * NUMBER_COST / ctx->n_rows + 8 : 8;
+	ls_judge_items_count_words(ctx, job->parsed, job->n);
 	for (size_t i = 0; i < job->n; i++)
-		ls_judge_item_reweigh(ctx, job->parsed, job->n, job->parsed[i]);
+		ls_judge_item_reweigh(ctx, job->parsed[i]);
 	for (size_t i = 0; i < job->n; i++)
 		job->surveys |= ls_judge_item_surveys(job->parsed[i]);
 	job->weighed = true;

@@ -470,20 +470,25 @@ in_context(const ls_judge_ctx *ctx, uint64_t stem)
 	return false;
 }
 
+void
+ls_judge_items_count_words(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items)
+{
+	for (size_t i = 0; i < n_items; i++)
+		for (int k = 0; k < items[i]->n_terms; k++)
+		{
+			ls_judge_list *list = &ctx->lists[items[i]->terms[k].stem_list];
+
+			if (list->last != i + 1 && list->items < 2)
+				list->items++;
+			list->last = (uint32_t) i + 1;
+		}
+}
+
 /* Do several items of the request use the word?  Then it tells none of them apart. */
 static bool
-shared(ls_judge_item **items, size_t n_items, const ls_judge_term *term)
+shared(const ls_judge_ctx *ctx, const ls_judge_term *term)
 {
-	int n = 0;
-
-	for (size_t i = 0; i < n_items && n < 2; i++)
-		for (int k = 0; k < items[i]->n_terms; k++)
-			if (items[i]->terms[k].stem == term->stem)
-			{
-				n++;
-				break;
-			}
-	return n >= 2;
+	return ctx->lists[term->stem_list].items >= 2;
 }
 
 /*
@@ -491,7 +496,7 @@ shared(ls_judge_item **items, size_t n_items, const ls_judge_term *term)
  * wording that all items of the request share.
  */
 void
-ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items, ls_judge_item *item)
+ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item *item)
 {
 	item->total = 0;
 	for (int k = 0; k < item->n_terms; k++)
@@ -510,8 +515,7 @@ ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items, 
 		{
 			/* "the worker deployment": with no other name it says which */
 			bool says_which = ctx->words.table[term->word].strength > 0 && item->n_idents == 0 &&
-							  !item->has_name && !shared(items, n_items, term) &&
-							  !in_context(ctx, term->stem);
+							  !item->has_name && !shared(ctx, term) && !in_context(ctx, term->stem);
 
 			term->weight = says_which ? 2.0f : term->weight * 0.3f;
 		}
@@ -527,7 +531,7 @@ ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items, 
 		if (!held && term->ident < 0 && term->role == LS_TERM_SUBJECT && term->weight >= 1.2f &&
 			!term->forbidden)
 		{
-			if (shared(items, n_items, term) || in_context(ctx, term->stem))
+			if (shared(ctx, term) || in_context(ctx, term->stem))
 				term->weight *= 0.3f;
 			else
 				term->weight *= term->object ? 2.5f : 1.6f;
@@ -535,10 +539,9 @@ ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items, 
 		for (int j = k + 1; j < item->n_terms && term->pol == LS_POL_ACT; j++)
 			term->noun |= item->terms[j].role != LS_TERM_SUBJECT && !item->terms[j].forbidden;
 		if (!held && term->noun && term->role == LS_TERM_ACTION && term->weight > 1)
-			term->weight =
-				shared(items, n_items, term) || in_context(ctx, term->stem) ? 0.4f : 2.5f;
+			term->weight = shared(ctx, term) || in_context(ctx, term->stem) ? 0.4f : 2.5f;
 		if (!held && !term->noun && term->role == LS_TERM_ACTION && !term->forbidden &&
-			(shared(items, n_items, term) || in_context(ctx, term->stem)))
+			(shared(ctx, term) || in_context(ctx, term->stem)))
 			term->weight *= 0.4f;
 		if (held && term->role == LS_TERM_ACTION && term->ident < 0)
 			term->key = field_of(ctx, term);
@@ -553,9 +556,9 @@ ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items, 
 						   !term->forbidden && term->weight >= 1.2f && item->has_action;
 	}
 	if (item->other != NULL)
-		ls_judge_item_reweigh(ctx, items, n_items, item->other);
+		ls_judge_item_reweigh(ctx, item->other);
 	if (item->without != NULL)
-		ls_judge_item_reweigh(ctx, items, n_items, item->without);
+		ls_judge_item_reweigh(ctx, item->without);
 	for (int k = 0; k < item->n_members; k++)
-		ls_judge_item_reweigh(ctx, items, n_items, item->members[k]);
+		ls_judge_item_reweigh(ctx, item->members[k]);
 }

@@ -435,6 +435,8 @@ typedef struct ls_judge_list
 	uint32_t *rows; /* with flags; see judge_index.c */
 	bool held;      /* some row holds the word outside of a client's text */
 	uint32_t n, capacity;
+	uint32_t items; /* that have the word among their terms; counted up to 2 */
+	uint32_t last;  /* number of the last one of them, from 1 on */
 } ls_judge_list;
 
 /* What the criteria define. */
@@ -703,7 +705,9 @@ extern bool ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item,
 								 ls_judge_decision *d);
 
 /* Gives the words of an item their final weight, now that the rows' words are known. */
-extern void ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items,
-								  ls_judge_item *item);
+extern void ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item *item);
+
+/* Before that: which words several items of the request have. */
+extern void ls_judge_items_count_words(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items);
 
 #endif /* LS_JUDGE_INTERNAL_H */

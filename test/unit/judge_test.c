@@ -617,6 +617,49 @@ test_words(void)
 	ok(hidden == 0 && n > 900, "each word of the list counts");
 }
 
+/* Processor time (ms) of what is done at once after a row has been read: items of many names and words. */
+static double
+time_of_items(size_t n_items)
+{
+	ls_arena *own = ls_arena_create(NULL, 0);
+	ls_str row = LS_STR("job 1 finished");
+	ls_expected_item *items = ls_new_array(own, ls_expected_item, n_items);
+	struct timespec begun, ended;
+	ls_judge_job *job;
+
+	for (size_t i = 0; i < n_items; i++)
+	{
+		ls_buf text;
+
+		ls_buf_init(&text, own);
+		ls_buf_printf(&text, "q%zua, q%zub, q%zuc, q%zud, q%zue and q%zuf are", i, i, i, i, i, i);
+		for (int k = 0; k < 40; k++)
+			ls_buf_printf(&text, " v%c%c%c%cd", 'a' + (int) i / 16, 'b' + (int) i % 16, 'a' + k / 8,
+						  'b' + k % 8);
+		items[i].id = LS_STR("a");
+		items[i].description = ls_str_make(text.data, text.len);
+	}
+	job = ls_judge_begin(own, &row, 1, LS_STR(""), items, n_items, false);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begun);
+	ok(job != NULL && ls_judge_step(job, 100) != LS_JUDGE_FAILED,
+	   "items of many words are weighed");
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ended);
+	ls_arena_destroy(own);
+	return (double) (ended.tv_sec - begun.tv_sec) * 1e3 +
+		   (double) (ended.tv_nsec - begun.tv_nsec) / 1e6;
+}
+
+/* Who else waits for the evaluator waits for that. */
+static void
+test_many_words(void)
+{
+	double few = time_of_items(40);
+	double many = time_of_items(200);
+
+	printf("# %.1f ms, %.1f ms\n", few, many);
+	ok(many < 12 * few + 20, "the words of five times as many items cost not 25 times as much");
+}
+
 int
 main(void)
 {
@@ -648,6 +691,7 @@ main(void)
 	test_cases("test/data/judge/dev6.cases", true);
 	test_cases("test/data/judge/heldout4.cases", true);
 	test_too_many();
+	test_many_words();
 	test_limits();
 	ls_arena_destroy(arena);
 	return done_testing();
