@@ -302,9 +302,13 @@ if [ ! -e "$DATA/shop" ]; then
 	touch "$DATA/shop"
 fi
 
-# What make stop must be told: the cluster, when it is not in the usual place.
+# What make stop must be told: the cluster, when it is not in the usual place.  What starts it again
+# must be told the ports too, or it would get others.
 stop_options=
 [ "$DATA" = "$(dirname "$here")/.quickstart" ] || stop_options=" DATA=$DATA"
+start_options=$stop_options
+[ "$HTTP_PORT" = 8080 ] || start_options+=" HTTP_PORT=$HTTP_PORT"
+[ "$PG_PORT" = 54320 ] || start_options+=" PG_PORT=$PG_PORT"
 say "logsvc is running at $url"
 echo "The console: open $url/ and sign in as $LOGSVC_EMAIL with the password $LOGSVC_PASSWORD"
 echo "The variables of the lines above are in $DATA/env; try them: cd $DATA && . ./env"
@@ -312,3 +316,4 @@ echo "Then psql works too: psql -c \"SELECT logsvc.help()\"; how to send your ow
 echo "The shop is invented, and so are its faults: SELECT * FROM logsvc.doctor() warns of its 12 dead letters, and of missing mail and backups"
 echo "Searches have generous limits here; elsewhere an organization may run 10 a minute (logsvc.limits)"
 echo "Stop it with: make -C $(dirname "$here") stop$stop_options"
+echo "Start it again, with all that is in it: make -C $(dirname "$here") quickstart$start_options"
