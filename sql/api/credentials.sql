@@ -84,17 +84,19 @@ BEGIN
 		PERFORM logsvc_internal.invalid('scopes', format('"%s" is not a scope; there are %s', unknown,
 			(SELECT string_agg(s, ', ') FROM logsvc_internal.scopes() s)));
 	END IF;
-	IF NOT logsvc_internal.is_operator() THEN
-		SELECT s INTO unknown FROM unnest(scopes) AS s
-		WHERE EXISTS (SELECT FROM logsvc_internal.permissions() p WHERE p.token_scope = s)
-			AND NOT EXISTS (SELECT FROM logsvc_internal.permissions() p WHERE p.token_scope = s
-				AND CASE owner.role WHEN 'owner' THEN p.owner WHEN 'admin' THEN p.admin
-					WHEN 'member' THEN p.member ELSE p.viewer END)
-		LIMIT 1;
-		IF FOUND THEN
-			PERFORM logsvc_internal.raise_error('FORBIDDEN',
-				format('the role does not permit scope "%s"', unknown));
-		END IF;
+	SELECT string_agg(DISTINCT format('"%s"', s), ', ') INTO unknown FROM unnest(scopes) AS s
+	WHERE EXISTS (SELECT FROM logsvc_internal.permissions() p WHERE p.token_scope = s)
+		AND NOT EXISTS (SELECT FROM logsvc_internal.permissions() p WHERE p.token_scope = s
+			AND CASE owner.role WHEN 'owner' THEN p.owner WHEN 'admin' THEN p.admin
+				WHEN 'member' THEN p.member ELSE p.viewer END);
+	IF unknown IS NOT NULL AND NOT logsvc_internal.is_operator() THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN',
+			format('the role %s does not permit the scope %s', owner.role, unknown));
+	ELSIF unknown IS NOT NULL THEN
+		RAISE NOTICE 'the role % does not permit the scope %: the token has it, and is refused all the same',
+			owner.role, unknown
+			USING HINT = format('SELECT logsvc.set_member_role(%L, %L, ...) gives the member another role; '
+				'SELECT logsvc.roles() says what each may do.', organization, email);
 	END IF;
 	PERFORM logsvc_internal.check_token_credit_limit(owner, ai_credit_limit);
 

@@ -75,15 +75,16 @@ say_lost(ls_intake *intake)
 	intake->say_at = intake->gateway->now + LOG_MS;
 	if (intake->dropped > 0)
 	{
-		snprintf(text, sizeof(text),
-				 "%llu messages were dropped because the queue did not take them",
-				 (unsigned long long) intake->dropped);
+		snprintf(text, sizeof(text), "%llu %s dropped because the queue did not take %s",
+				 (unsigned long long) intake->dropped,
+				 intake->dropped == 1 ? "message was" : "messages were",
+				 intake->dropped == 1 ? "it" : "them");
 		say(intake, LS_GATEWAY_WARNING, text);
 	}
 	if (intake->rejected > 0)
 	{
-		snprintf(text, sizeof(text), "%llu messages were rejected: %s",
-				 (unsigned long long) intake->rejected, intake->reason);
+		snprintf(text, sizeof(text), "%llu %s rejected: %s", (unsigned long long) intake->rejected,
+				 intake->rejected == 1 ? "message was" : "messages were", intake->reason);
 		say(intake, LS_GATEWAY_WARNING, text);
 	}
 	intake->dropped = intake->rejected = 0;

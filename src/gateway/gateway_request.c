@@ -150,11 +150,14 @@ find_route(ls_connection *c, ls_str method)
 	if (c->console)
 		return;
 	if (c->route == -1)
-		set_refusal(c, 404, "NOT_FOUND", "No such path", false);
+		set_refusal(c, 404, "NOT_FOUND",
+					"No such path: GET /api/v1/openapi.json lists those there are", false);
 	else if (c->route < 0 && ls_str_eq(method, LS_STR("OPTIONS")))
 		set_refusal(c, is_splunk(c->request.path) ? 200 : 204, "", "", false);
 	else if (c->route < 0)
-		set_refusal(c, 405, "METHOD_NOT_ALLOWED", "The path does not allow this method", false);
+		set_refusal(c, 405, "METHOD_NOT_ALLOWED",
+					"The path does not allow this method; header Allow names those it allows",
+					false);
 	else
 	{
 		c->request.route = (uint32_t) c->route;

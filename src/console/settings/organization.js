@@ -86,7 +86,7 @@ function Events({ settings, onSaved, indexes })
 	return html`<section class="card stack" aria-labelledby="events-title"><h2 id="events-title">Events</h2>
 		<form class="stack form-width" onSubmit=${form.submit} novalidate>
 			<${Field} label="Retention in days" inputmode="numeric" maxlength="6" placeholder="as long as the plan allows"
-				hint="Older events are deleted. Nothing: as long as the plan allows. Indexes may have their own." ...${form.bind('days')} />
+				hint="Older events are deleted. Empty: as long as the plan allows. Indexes may have their own." ...${form.bind('days')} />
 			<${Checkbox} label="Take JSON in texts of events apart" hint="For senders that put a whole JSON line into the text: its members become attributes. Indexes may have their own setting."
 				name="parseJson" checked=${form.values.parseJson} onInput=${(parseJson) => form.set({ parseJson })} />
 			<${ErrorNotice} error=${form.error} />

@@ -73,7 +73,7 @@ function Credits({ usage })
 		${aiCredits.limit !== null && aiCredits.limit > 0 && html`<${DayBar} used=${aiCredits.used} limit=${aiCredits.limit} projected=${atEnd}
 			label=${`${credits(aiCredits.used)} of ${credits(aiCredits.limit)} AI credits. ${pace}`} />`}
 		<p class="small muted">${pace} ${aiCredits.reserved > 0 ? `${credits(aiCredits.reserved)} are reserved for evaluations that run. ` : ''}They are renewed at ${clock(aiCredits.resetsAt)}.</p>
-		${aiCredits.caps.map((cap) => html`<div class="stack-s" key=${cap.of}><div class="row-between small"><span>Your own cap</span><span class="muted">${credits(cap.used)}${ofLimit(cap.limit, credits)}</span></div>
+		${aiCredits.caps.map((cap) => html`<div class="stack-s" key=${cap.of}><div class="row-between small"><span>${cap.limit === null ? 'Used by you' : 'Your own cap'}</span><span class="muted">${credits(cap.used)}${ofLimit(cap.limit, credits)}</span></div>
 			${cap.limit !== null && html`<${Meter} value=${cap.used} limit=${cap.limit} label="Your own cap of AI credits" />`}</div>`)}
 	</section>`;
 }

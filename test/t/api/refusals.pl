@@ -159,6 +159,15 @@ like($text, qr/resource: must be one of ai_credits_per_month, .*indexes.*, test_
 $t->node->psql('postgres', "SELECT logsvc.create_organization('Alone', 'pro')", stdout => \$out,
 	stderr => \$err);
 like($err, qr/has no owner yet.*logsvc\.create_user\('ann.*logsvc\.add_member\('alone'.*owner => 'ann/s, 'an organization without an owner: how to make one');
+$t->sql("SELECT logsvc.create_user('reader\@example.org')");
+$t->sql("SELECT logsvc.add_member('acme', 'reader\@example.org', 'viewer')");
+my $make = "SELECT logsvc.create_token('acme', 'reader\@example.org', 'x', '{logs:read,%s}') ->> 'name'";
+$t->node->psql('postgres', sprintf($make, 'logs:write,alerts:write'), stdout => \$out, stderr => \$err);
+is($out, 'x', 'an operator makes a token whose scopes go beyond the role, which may change');
+like($err, qr/role viewer does not permit the scope "alerts:write", "logs:write".*set_member_role\('acme', 'reader/s,
+	'and is told so');
+$t->node->psql('postgres', sprintf($make, 'dashboards:read'), stdout => \$out, stderr => \$err);
+is($err, '', 'not of scopes that the role permits');
 $t->sql("SELECT logsvc.invite('acme', 'new\@example.org', 'viewer') FROM "
 	. "logsvc.act_as('acme', '$org->{email}')");
 my $link = $t->sql("SELECT link FROM logsvc_internal.outbox WHERE template = 'invitation'");

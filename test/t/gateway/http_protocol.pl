@@ -74,7 +74,8 @@ like($r->{head}, qr/^X-Request-Id: [0-9a-z]{26}\r$/m, 'a long request id is repl
 ($r) = request($h, "GET /api/v1/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n");
 like($r->{body}, qr/\A\{"openapi":"3\.1\.0".*"\/api\/v1\/logs\/batch"/s, 'the API description');
 ($r) = request($h, "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n");
-is("$r->{status} $r->{body}", '404 {"error":"No such path","code":"NOT_FOUND"}', 'no such path');
+is("$r->{status} $r->{body}", '404 {"error":"No such path: GET /api/v1/openapi.json lists those there are","code":"NOT_FOUND"}',
+	'no such path: where those are that there are');
 ($r) = request($h, "PATCH /api/v1/logs HTTP/1.1\r\nHost: a\r\n\r\n");
 is($r->{status}, 405, 'no such method');
 like($r->{body}, qr/"code":"METHOD_NOT_ALLOWED"/, 'its code');

@@ -197,7 +197,7 @@ is_deeply(events('"for nobody yet"', $other->{token}), [], 'no other organizatio
 
 $t->sql("SELECT logsvc.set_ip_allowlist('[{\"network\": \"127.0.0.2/32\"}]', organization => 'gone')");
 print $s "<13>from a wrong address\n";
-ok(log_has(qr/listener tcp:$port{other}: 1 messages were rejected: IP_NOT_ALLOWED/),
+ok(log_has(qr/listener tcp:$port{other}: 1 message was rejected: IP_NOT_ALLOWED/),
 	'an address that the allow-list lacks');
 my $allowed = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port{other},
 	LocalAddr => '127.0.0.2');
