@@ -34,8 +34,12 @@
 #define MOST_DEBT INT64CONST(20000000)
 #define PAID_BACK 5 /* one part of so many */
 
-/* Programs of one process; beyond, all are forgotten. */
+/*
+ * Programs of one process; beyond, the one that has not been used for longest is forgotten.  Most
+ * organizations have none, and that is remembered of many more; beyond, all is forgotten.
+ */
 #define MAX_PROGRAMS 256
+#define MAX_ENTRIES 16384
 
 /* Memory of one program, and of one event in it. */
 #define PROGRAM_MEMORY ((size_t) 32 * 1024 * 1024)
@@ -253,6 +257,7 @@ typedef struct program_entry
 	bool broken;         /* they could not be compiled: nothing can be taken until the next look */
 	int64 debt;          /* nanoseconds, as of `paid` */
 	ls_time paid;
+	ls_time used;
 } program_entry;
 
 /* Of one request; beyond, they are not given back. */
@@ -280,6 +285,7 @@ struct ls_pipelines
 };
 
 static HTAB *programs = NULL;
+static int n_programs = 0;
 static struct ls_pipelines current;
 
 static uint64
@@ -316,19 +322,48 @@ ls_pipelines_compile(ls_str definition, MemoryContext context, const char **erro
 }
 
 static void
-forget_programs(void)
+forget_program(program_entry *entry)
+{
+	if (entry->context != NULL)
+		MemoryContextDelete(entry->context);
+	if (entry->program != NULL)
+		n_programs--;
+	entry->context = NULL;
+	entry->program = NULL;
+	entry->definition = LS_STR("");
+}
+
+static void
+forget_all(void)
 {
 	HASH_SEQ_STATUS status;
 	program_entry *entry;
 
 	hash_seq_init(&status, programs);
 	while ((entry = hash_seq_search(&status)) != NULL)
-	{
-		if (entry->context != NULL)
-			MemoryContextDelete(entry->context);
-	}
+		forget_program(entry);
 	hash_destroy(programs);
 	programs = NULL;
+}
+
+/* Its debt stays. */
+static void
+forget_oldest_program(void)
+{
+	HASH_SEQ_STATUS status;
+	program_entry *entry;
+	program_entry *oldest = NULL;
+
+	hash_seq_init(&status, programs);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (entry->program != NULL && (oldest == NULL || entry->used < oldest->used))
+			oldest = entry;
+	}
+	if (oldest == NULL)
+		return;
+	forget_program(oldest);
+	oldest->epoch = 0;
 }
 
 static program_entry *
@@ -337,9 +372,9 @@ find_entry(const pg_uuid_t *organization)
 	bool found;
 	program_entry *entry;
 
-	if (programs != NULL && hash_get_num_entries(programs) >= MAX_PROGRAMS &&
+	if (programs != NULL && hash_get_num_entries(programs) >= MAX_ENTRIES &&
 		hash_search(programs, organization, HASH_FIND, NULL) == NULL)
-		forget_programs();
+		forget_all();
 	if (programs == NULL)
 	{
 		HASHCTL control = {.keysize = sizeof(pg_uuid_t), .entrysize = sizeof(program_entry)};
@@ -354,6 +389,7 @@ find_entry(const pg_uuid_t *organization)
 		memset((char *) entry + sizeof(pg_uuid_t), 0, sizeof(*entry) - sizeof(pg_uuid_t));
 		entry->paid = ls_now();
 	}
+	entry->used = ls_now();
 	return entry;
 }
 
@@ -367,16 +403,12 @@ look_up(program_entry *entry)
 	const char *error;
 	const char *path;
 
+	LS_STOP_POINT("pipelines_look_up");
 	entry->epoch = 0;
 	entry->broken = false;
 	/* Compiled as new, with new memory. */
 	if (entry->program != NULL && ls_program_failed(entry->program))
-	{
-		MemoryContextDelete(entry->context);
-		entry->context = NULL;
-		entry->program = NULL;
-		entry->definition = LS_STR("");
-	}
+		forget_program(entry);
 	context = AllocSetContextCreate(TopMemoryContext, "logsvc pipelines of an organization",
 									ALLOCSET_DEFAULT_SIZES);
 	if (!ls_pipelines_find(&entry->organization, context, &definition))
@@ -388,15 +420,13 @@ look_up(program_entry *entry)
 		MemoryContextDelete(context);
 	else
 	{
-		if (entry->context != NULL)
-			MemoryContextDelete(entry->context);
-		entry->context = NULL;
-		entry->program = NULL;
-		entry->definition = LS_STR("");
+		forget_program(entry);
 		if (definition.len == 0)
 			MemoryContextDelete(context);
 		else
 		{
+			if (n_programs >= MAX_PROGRAMS)
+				forget_oldest_program();
 			entry->context = context;
 			entry->program = ls_pipelines_compile(definition, context, &error, &path);
 			if (entry->program == NULL)
@@ -412,6 +442,7 @@ look_up(program_entry *entry)
 				return false;
 			}
 			entry->definition = definition;
+			n_programs++;
 		}
 	}
 	entry->epoch = epoch;
