@@ -15,6 +15,9 @@
 
 #define PADDING LS_TEMPLATE_PADDING
 
+/* Who makes one of the first texts of a template mostly wants no others. */
+#define FIRST_ROWS 8
+
 typedef ls_template_column column;
 typedef ls_text_op op;
 typedef ls_text_template template;
@@ -159,9 +162,9 @@ read_texts(ls_reader *r, ls_arena *arena, template *t, column *c)
 	return !r->failed;
 }
 
-/* The numbers of a column; they must have the digits that the op says. */
+/* The numbers of a column in the first `wanted` rows; they must have the digits that the op says. */
 static bool
-decode_integers(ls_arena *arena, uint32_t rows, const op *o)
+decode_integers(ls_arena *arena, uint32_t rows, uint32_t wanted, const op *o)
 {
 	column *c = o->u.column;
 	ls_reader r = ls_reader_make(c->payload.data, c->payload.len);
@@ -169,37 +172,43 @@ decode_integers(ls_arena *arena, uint32_t rows, const op *o)
 
 	for (uint32_t i = 0; i < (o->parameter == 0 ? LS_TEMPLATE_MAX_DIGITS : o->parameter); i++)
 		limit *= 10;
-	if (c->integers != NULL)
+	if (c->n_integers >= wanted)
 		return true;
-	c->integers = ls_arena_alloc(arena, rows * sizeof(int64_t));
-	if (c->integers == NULL || !ls_part_ints_decode(&r, rows, c->integers) || r.pos != r.end)
+	c->integers = ls_arena_alloc(arena, wanted * sizeof(int64_t));
+	if (c->integers == NULL || !ls_part_ints_first(&r, rows, wanted, c->integers) ||
+		(wanted == rows && r.pos != r.end))
 		return false;
-	for (uint32_t i = 0; i < rows; i++)
+	for (uint32_t i = 0; i < wanted; i++)
 	{
 		if ((uint64_t) c->integers[i] >= limit)
 			return false;
 	}
+	c->n_integers = wanted;
 	return true;
 }
 
-/* All of a template. */
+/* All of a template in its first `wanted` rows. */
 static bool
-decode_numbers(ls_arena *arena, template *t)
+decode_numbers(ls_arena *arena, template *t, uint32_t wanted)
 {
-	for (const op *o = t->ops; !t->numbers && o < t->ops + t->n_ops; o++)
+	if (t->numbers >= wanted)
+		return true;
+	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
 	{
 		if ((o->kind == LS_TEMPLATE_INTEGERS || o->kind == LS_TEMPLATE_PACKED) &&
-			!decode_integers(arena, t->rows, o))
+			!decode_integers(arena, t->rows, wanted, o))
 			return false;
 	}
-	t->numbers = true;
+	t->numbers = wanted;
 	return true;
 }
 
 bool
 ls_template_load(const ls_text_templates *from, uint32_t number)
 {
-	return decode_numbers(from->arena, &from->templates[number]);
+	template *t = &from->templates[number];
+
+	return decode_numbers(from->arena, t, t->rows);
 }
 
 /* The columns after the templates: compressible ones, then bits. */
@@ -425,8 +434,24 @@ typedef struct payload
 	uint64_t longest;
 	uint32_t n_templates;
 	template *templates;
-	uint64_t *numbers; /* of the template of each text */
+	uint16_t *numbers; /* of the template of each text */
 } payload;
+
+static bool
+read_numbers(ls_reader *r, uint32_t n, unsigned width, uint16_t *numbers)
+{
+	const uint8_t *from = r->pos;
+
+	ls_read_bytes(r, (size_t) n * width / 8);
+	if (r->failed || width > 16)
+		return false;
+	memset(numbers, 0, width == 0 ? n * sizeof(uint16_t) : 0);
+	for (uint32_t i = 0; width == 8 && i < n; i++)
+		numbers[i] = from[i];
+	for (uint32_t i = 0; width == 16 && i < n; i++)
+		numbers[i] = (uint16_t) (from[2 * i] | from[2 * i + 1] << 8);
+	return true;
+}
 
 /* Reads all but the digits. */
 static bool
@@ -441,7 +466,7 @@ read_payload(ls_reader *r, uint32_t n, ls_arena *arena, payload *p)
 		return false;
 	p->n_templates = (uint32_t) n_templates;
 	p->templates = LS_PART_ARRAY(arena, template, n_templates);
-	p->numbers = ls_arena_alloc(arena, n * sizeof(uint64_t));
+	p->numbers = ls_arena_alloc(arena, n * sizeof(uint16_t));
 	if (p->templates == NULL || p->numbers == NULL)
 		return false;
 	for (uint32_t i = 0; i < n_templates; i++)
@@ -449,7 +474,7 @@ read_payload(ls_reader *r, uint32_t n, ls_arena *arena, payload *p)
 		if (!read_template(r, arena, &p->templates[i]))
 			return false;
 	}
-	if (!ls_part_bits_unpack(r, n, ls_part_bits_width(n_templates - 1, false), p->numbers))
+	if (!read_numbers(r, n, ls_part_bits_width(n_templates - 1, false), p->numbers))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 	{
@@ -488,7 +513,7 @@ ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32
 		template *t = &p.templates[i];
 
 		t->digits = t->nibbles = "";
-		if (!decode_numbers(arena, t) ||
+		if (!decode_numbers(arena, t, t->rows) ||
 			(t->n_digits + t->n_nibbles > 0 && !expand_digits(t, arena, &table)))
 			return false;
 	}
@@ -515,13 +540,11 @@ ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32
 bool
 ls_part_templates_read(ls_reader *r, uint32_t n, ls_arena *arena, ls_text_templates *out)
 {
-	uint16_t *numbers = ls_arena_alloc(arena, n * sizeof(uint16_t));
 	uint16_t *places = ls_arena_alloc(arena, n * sizeof(uint16_t));
 	bool *whole;
 	payload p;
 
-	if (numbers == NULL || places == NULL || n > LS_PART_BLOCK_ROWS ||
-		!read_payload(r, n, arena, &p))
+	if (places == NULL || n > LS_PART_BLOCK_ROWS || !read_payload(r, n, arena, &p))
 		return false;
 	whole = ls_arena_alloc(arena, p.n_templates * sizeof(bool));
 	out->table = LS_PART_ARRAY(arena, digit_table, 1);
@@ -531,13 +554,10 @@ ls_part_templates_read(ls_reader *r, uint32_t n, ls_arena *arena, ls_text_templa
 	for (uint32_t i = 0; i < p.n_templates; i++)
 		whole[i] = p.templates[i].n_ops == 1 && p.templates[i].ops[0].kind == LS_TEMPLATE_TEXTS;
 	for (uint32_t i = 0; i < n; i++)
-	{
-		numbers[i] = (uint16_t) p.numbers[i];
 		places[i] = (uint16_t) p.templates[p.numbers[i]].next++;
-	}
 	out->n = p.n_templates;
 	out->arena = arena;
-	out->numbers = numbers;
+	out->numbers = p.numbers;
 	out->whole = whole;
 	out->places = places;
 	out->templates = p.templates;
@@ -564,8 +584,9 @@ ls_part_templates_put(const ls_text_templates *from, uint32_t v, ls_buf *buf, ls
 	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
 		len += o->kind == LS_TEMPLATE_TEXTS ? o->u.column->entries[row].len : 0;
 	t->bit = bits * row;
-	if (!decode_numbers(from->arena, t) || len > from->most + t->longest ||
-		!row_digits(t, from->table, digits, nibbles))
+	if (!decode_numbers(from->arena, t,
+						row < FIRST_ROWS && t->rows > FIRST_ROWS ? FIRST_ROWS : t->rows) ||
+		len > from->most + t->longest || !row_digits(t, from->table, digits, nibbles))
 		return false;
 	memset(digits + t->n_digits, 0, PADDING);
 	memset(nibbles + t->n_nibbles, 0, PADDING);
@@ -642,7 +663,7 @@ ls_part_templates_lengths(const ls_text_templates *from, uint32_t n, uint32_t *l
 		{
 			/* Others have as many digits as the op says. */
 			if ((o->kind == LS_TEMPLATE_INTEGERS || o->kind == LS_TEMPLATE_PACKED) &&
-				o->parameter == 0 && !decode_integers(from->arena, t->rows, o))
+				o->parameter == 0 && !decode_integers(from->arena, t->rows, t->rows, o))
 				return false;
 			t->length += add_lengths(t, o, by_template + first);
 		}

@@ -20,7 +20,8 @@ typedef struct ls_template_column
 	const uint8_t *codes; /* CODES: the entry of each row */
 	ls_str *entries;      /* TEXTS: of each row */
 	ls_str payload;       /* INTEGERS, PACKED: of the numbers of all rows */
-	int64_t *integers;    /* ... once they are decoded */
+	int64_t *integers;    /* ... of the first rows, once they are decoded */
+	uint32_t n_integers;
 } ls_template_column;
 
 typedef struct ls_text_op
@@ -41,7 +42,7 @@ typedef struct ls_text_template
 	uint32_t n_columns;
 	uint32_t n_digits;
 	uint32_t n_nibbles;
-	bool numbers;     /* those of its columns are decoded */
+	uint32_t numbers; /* rows whose numbers are decoded */
 	uint64_t longest; /* a row, without TEXTS */
 	uint32_t length;  /* for ls_part_templates_lengths: characters of what all rows have */
 	uint32_t first;   /* and the place of the first row */

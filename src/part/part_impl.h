@@ -74,6 +74,9 @@ extern uint64_t ls_part_ints_size(const int64_t *values, uint32_t n, bool packed
 /* Reads n integers; false when the bytes are not valid. */
 extern bool ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values);
 
+/* Reads the first `wanted` (at least 1) of n integers; the others are not looked at. */
+extern bool ls_part_ints_first(ls_reader *r, uint32_t n, uint32_t wanted, int64_t *values);
+
 /* Passes over n integers: what it accepts may still be refused by ls_part_ints_decode. */
 extern bool ls_part_ints_skip(ls_reader *r, uint32_t n);
 

@@ -360,8 +360,9 @@ read_long(ls_str s, size_t *bit)
 	return v >> 1 ^ (~(v & 1) + 1);
 }
 
+/* The first `wanted` of n numbers. */
 static bool
-read_rice(ls_reader *r, uint32_t n, uint64_t *values)
+read_rice(ls_reader *r, uint32_t n, uint32_t wanted, uint64_t *values)
 {
 	ls_str s = ls_read_lstr(r);
 	size_t bit = 0;
@@ -369,9 +370,9 @@ read_rice(ls_reader *r, uint32_t n, uint64_t *values)
 	/* A number takes a bit at least. */
 	if (r->failed || s.len < n / 8)
 		return false;
-	for (uint32_t at = 0; at < n; at += RICE_RUN)
+	for (uint32_t at = 0; at < wanted; at += RICE_RUN)
 	{
-		uint32_t end = n - at < RICE_RUN ? n : at + RICE_RUN;
+		uint32_t end = wanted - at < RICE_RUN ? wanted : at + RICE_RUN;
 		unsigned low = (unsigned) (bits_at(s, bit) & 63);
 		uint64_t mask = (UINT64_C(1) << (low & 63)) - 1;
 
@@ -395,7 +396,7 @@ read_rice(ls_reader *r, uint32_t n, uint64_t *values)
 			bit += zeros + 1 + low;
 		}
 	}
-	return (bit + 7) / 8 == s.len;
+	return wanted < n || (bit + 7) / 8 == s.len;
 }
 
 /* ---- choosing ---- */
@@ -590,7 +591,7 @@ get_varint(ls_reader *r)
 }
 
 bool
-ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values)
+ls_part_ints_first(ls_reader *r, uint32_t n, uint32_t wanted, int64_t *values)
 {
 	uint8_t tag = ls_read_u8(r);
 	unsigned scale = tag >> 4;
@@ -599,42 +600,42 @@ ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values)
 	uint64_t step;
 	unsigned width;
 
-	if (scale > 2 || n == 0)
+	if (scale > 2 || wanted == 0 || wanted > n)
 		return false;
 	switch (tag & 0x0F)
 	{
 		case INTS_CONSTANT:
 			base = (uint64_t) ls_read_zigzag(r);
-			for (uint32_t i = 0; i < n; i++)
+			for (uint32_t i = 0; i < wanted; i++)
 				out[i] = base;
 			break;
 		case INTS_OFFSET:
 			base = (uint64_t) ls_read_zigzag(r);
 			width = ls_read_u8(r);
-			if (!ls_part_bits_unpack(r, n, width, out))
+			if (!ls_part_bits_unpack(r, wanted, width, out))
 				return false;
-			for (uint32_t i = 0; i < n; i++)
+			for (uint32_t i = 0; i < wanted; i++)
 				out[i] += base;
 			break;
 		case INTS_STEP:
 			base = (uint64_t) ls_read_zigzag(r);
 			step = (uint64_t) ls_read_zigzag(r);
 			width = ls_read_u8(r);
-			if (!ls_part_bits_unpack(r, n - 1, width, out + 1))
+			if (!ls_part_bits_unpack(r, wanted - 1, width, out + 1))
 				return false;
 			out[0] = base;
-			for (uint32_t i = 1; i < n; i++)
+			for (uint32_t i = 1; i < wanted; i++)
 				out[i] += out[i - 1] + step;
 			break;
 		case INTS_VARINT:
 			base = (uint64_t) ls_read_zigzag(r);
-			for (uint32_t i = 0; i < n; i++)
+			for (uint32_t i = 0; i < wanted; i++)
 				out[i] = base + get_varint(r);
 			break;
 		case INTS_STEP_VARINT:
 			base = (uint64_t) ls_read_zigzag(r);
 			out[0] = base;
-			for (uint32_t i = 1; i < n; i++)
+			for (uint32_t i = 1; i < wanted; i++)
 			{
 				step = get_varint(r);
 				out[i] = out[i - 1] + (step >> 1 ^ (~(step & 1) + 1));
@@ -642,17 +643,17 @@ ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values)
 			break;
 		case INTS_RICE:
 			base = (uint64_t) ls_read_zigzag(r);
-			if (!read_rice(r, n, out))
+			if (!read_rice(r, n, wanted, out))
 				return false;
-			for (uint32_t i = 0; i < n; i++)
+			for (uint32_t i = 0; i < wanted; i++)
 				out[i] += base;
 			break;
 		case INTS_STEP_RICE:
 			base = (uint64_t) ls_read_zigzag(r);
-			if (!read_rice(r, n - 1, out + 1))
+			if (!read_rice(r, n - 1, wanted - 1, out + 1))
 				return false;
 			out[0] = base;
-			for (uint32_t i = 1; i < n; i++)
+			for (uint32_t i = 1; i < wanted; i++)
 				out[i] += out[i - 1];
 			break;
 		default:
@@ -660,10 +661,16 @@ ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values)
 	}
 	if (scale != 0)
 	{
-		for (uint32_t i = 0; i < n; i++)
+		for (uint32_t i = 0; i < wanted; i++)
 			out[i] *= (uint64_t) scales[scale];
 	}
 	return !r->failed;
+}
+
+bool
+ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values)
+{
+	return ls_part_ints_first(r, n, n, values);
 }
 
 bool

@@ -46,7 +46,7 @@ encode(const int64_t *values, uint32_t n, bool packed)
 	return ls_str_make(out.data, out.len);
 }
 
-/* Are these the bytes of the values, of which no other code is read? */
+/* Are these the bytes of the values, of which no other code is read?  The first ones can be read alone. */
 static bool
 decode(ls_str bytes, const int64_t *values, uint32_t n)
 {
@@ -54,6 +54,7 @@ decode(ls_str bytes, const int64_t *values, uint32_t n)
 	char *copy = malloc(bytes.len + 1); /* so that sanitizers see what is read behind it */
 	ls_reader r;
 	ls_reader passed;
+	uint32_t wanted = n == 0 ? 0 : 1 + draw(n);
 	bool same;
 
 	if (bytes.len > 0)
@@ -61,6 +62,9 @@ decode(ls_str bytes, const int64_t *values, uint32_t n)
 	r = passed = ls_reader_make(copy, bytes.len);
 	same = ls_part_ints_decode(&r, n, read) && r.pos == r.end &&
 		   memcmp(read, values, n * sizeof(int64_t)) == 0;
+	r = ls_reader_make(copy, bytes.len);
+	same = same && ls_part_ints_first(&r, n, wanted, read) &&
+		   memcmp(read, values, wanted * sizeof(int64_t)) == 0;
 	same = same && ls_part_ints_skip(&passed, n) && passed.pos == passed.end;
 	free(copy);
 	return same;
