@@ -102,10 +102,20 @@ extern ls_pattern_digest *ls_pattern_digest_make(ls_arena *arena, const ls_patte
 extern bool ls_pattern_digest_add(ls_pattern_digest *digest, const ls_pattern_text *text);
 
 /*
+ * The same for rows that have the token sequence of the text that was added last, as those of a template that a
+ * part stores have.
+ */
+extern bool ls_pattern_digest_add_alike(ls_pattern_digest *digest, const ls_pattern_text *text);
+
+/*
  * Says that the text will be added after some others: what has to be read for it is fetched
  * meanwhile.  It must be added to this digest, unchanged.
  */
 extern void ls_pattern_digest_expect(const ls_pattern_digest *digest, ls_pattern_text *text);
+
+/* The same of a text that is expected, when it will be added soon. */
+extern void ls_pattern_digest_expect_soon(const ls_pattern_digest *digest,
+										  const ls_pattern_text *text);
 
 /* The texts that stand for all rows, by group, most rows first.  NULL: out of memory. */
 extern const ls_pattern_text *ls_pattern_digest_texts(ls_pattern_digest *digest, size_t *n);

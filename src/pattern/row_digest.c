@@ -74,6 +74,7 @@ struct ls_pattern_digest
 	entry_table table;
 	entry_slot *known; /* by the hash of a text without its digits; the last one stays */
 	uint32_t n_known;
+	uint32_t last; /* 1 + the entry of the text that was added last; 0: it was left out */
 	token_list list;
 };
 
@@ -144,6 +145,20 @@ ls_pattern_digest_expect(const ls_pattern_digest *d, ls_pattern_text *text)
 {
 	text->outline = outline_of(text);
 	__builtin_prefetch(&d->known[text->outline & (d->n_known - 1)]);
+}
+
+void
+ls_pattern_digest_expect_soon(const ls_pattern_digest *d, const ls_pattern_text *text)
+{
+	const entry_slot *slot = &d->known[text->outline & (d->n_known - 1)];
+
+	if (slot->number > 0 && slot->hash == text->outline)
+	{
+		const entry *e = &d->entries[slot->number - 1];
+
+		__builtin_prefetch(e);
+		__builtin_prefetch((const char *) (e + 1) - 1);
+	}
 }
 
 /* Would other digits in the text leave the sequence that was just read as it is? */
@@ -292,16 +307,14 @@ entry_of(ls_pattern_digest *d, const ls_pattern_text *text, entry **found)
 	return true;
 }
 
-bool
-ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *text)
+/* Adds rows to their entry; NULL: there is no room for it. */
+static bool
+add_to_entry(ls_pattern_digest *d, entry *e, const ls_pattern_text *text)
 {
 	uint64_t hash = ls_hash64(text->text.data, text->text.len, 0);
 	kept_text *place;
 	ls_str copy;
-	entry *e;
 
-	if (!entry_of(d, text, &e))
-		return false;
 	/* The miner counts in 32 bits. */
 	if (e == NULL || text->rows > UINT32_MAX - d->rows)
 	{
@@ -341,6 +354,23 @@ ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *text)
 	place->text.outline = 0;
 	find_highest(d, e);
 	return true;
+}
+
+bool
+ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *text)
+{
+	entry *e;
+
+	if (!entry_of(d, text, &e))
+		return false;
+	d->last = e == NULL ? 0 : (uint32_t) (e - d->entries) + 1;
+	return add_to_entry(d, e, text);
+}
+
+bool
+ls_pattern_digest_add_alike(ls_pattern_digest *d, const ls_pattern_text *text)
+{
+	return add_to_entry(d, d->last == 0 ? NULL : &d->entries[d->last - 1], text);
 }
 
 /* By group, then most rows first, then by hash: in no order of rows. */

@@ -34,7 +34,7 @@ typedef struct tally
 	uint32 group;
 	uint32 class;
 	uint32 rows;
-	uint16 head; /* places in the list of rows, linked by `next` */
+	uint16 head; /* places of the first ones in the list of rows, linked by `next` */
 	uint16 tail;
 	ls_time first;
 	ls_time last;
@@ -52,6 +52,7 @@ typedef struct ls_tallies
 	tally items[LS_PART_BLOCK_ROWS];
 	uint16 next[LS_PART_BLOCK_ROWS];
 	tally_number_table numbers;
+	uint16 by_class[LS_PART_BLOCK_ROWS]; /* 1 + tally, if there is one group */
 } ls_tallies;
 
 #define LS_TABLE_NAME tally_number
@@ -72,8 +73,15 @@ same_tally(const tally *a, const tally *b)
 
 #include "src/base/hash_table.h"
 
-/* Texts that are expected while those before them are added. */
-#define AHEAD 8
+/* Texts that are expected while those before them are added; half as many are expected soon. */
+#define AHEAD 16
+
+/* A text that waits, and the rows whose first one it is; NULL: no others. */
+typedef struct waiting_text
+{
+	ls_pattern_text text;
+	const tally *rows;
+} waiting_text;
 
 /* Where the texts of a block are. */
 typedef struct texts
@@ -85,7 +93,7 @@ typedef struct texts
 	ls_text_templates templates; /* if n is not 0 */
 	const ls_vector *vector;     /* if n is 0 */
 	ls_buf json;
-	ls_pattern_text ahead[AHEAD];
+	waiting_text ahead[AHEAD];
 	uint32_t n_ahead; /* all that came; the last ones wait */
 } texts;
 
@@ -103,19 +111,32 @@ ls_patterns_options(ls_aggregate *m, const char *text)
 	return at;
 }
 
-void
-ls_patterns_add_text(ls_aggregate *m, const ls_pattern_text *text)
+static ls_pattern_digest *
+digest_of(ls_aggregate *m)
 {
-	uint64 before;
-
-	CHECK_FOR_INTERRUPTS();
 	if (m->digest == NULL)
 		m->digest = checked(
 			ls_pattern_digest_make(m->arena, &m->options, ls_scan_memory_limit() / DIGEST_SHARE));
-	before = ls_pattern_digest_left_out(m->digest);
-	if (!ls_pattern_digest_add(m->digest, text))
+	return m->digest;
+}
+
+/* alike: the text has the token sequence of the one that was added last. */
+static void
+add_text(ls_aggregate *m, const ls_pattern_text *text, bool alike)
+{
+	ls_pattern_digest *digest = digest_of(m);
+	uint64 before = ls_pattern_digest_left_out(digest);
+
+	CHECK_FOR_INTERRUPTS();
+	if (alike ? !ls_pattern_digest_add_alike(digest, text) : !ls_pattern_digest_add(digest, text))
 		ls_group_out_of_memory();
-	m->others += ls_pattern_digest_left_out(m->digest) - before;
+	m->others += ls_pattern_digest_left_out(digest) - before;
+}
+
+void
+ls_patterns_add_text(ls_aggregate *m, const ls_pattern_text *text)
+{
+	add_text(m, text, false);
 }
 
 /* ---- texts ---- */
@@ -202,49 +223,91 @@ text_of(texts *t, uint32 i, ls_str *text)
 /* ---- rows ---- */
 
 static void
-add_row(ls_aggregate *m, texts *t, uint32 i, ls_time time)
+add_row(ls_aggregate *m, texts *t, uint32 i, ls_time time, bool alike)
 {
 	ls_pattern_text text = {.rows = 1, .first = time, .last = time, .group = t->rows->groups[i]};
 
 	if (text_of(t, i, &text.text))
-		ls_patterns_add_text(m, &text);
+		add_text(m, &text, alike);
 }
 
-/* The same for a text of a template of whole texts, which stays where it is until the block is left. */
-static void
-add_whole(ls_aggregate *m, texts *t, uint32 i, ls_time time)
+/* How many rows of a tally may be shown. */
+static uint32
+examples_of(const ls_aggregate *m, const texts *t)
 {
-	ls_pattern_text text = {.rows = 1, .first = time, .last = time, .group = t->rows->groups[i]};
+	/* Entries of a dictionary are equal. */
+	return t->templates.n == 0 ? 1 : (uint32) Max(1, m->options.max_samples);
+}
 
-	if (m->digest == NULL)
+/* Adds the text that waits longest, and the rows that are like it. */
+static void
+add_waiting(ls_aggregate *m, texts *t, const waiting_text *w, const ls_time *times)
+{
+	uint16 place;
+
+	add_text(m, &w->text, false);
+	if (w->rows == NULL)
+		return;
+	place = w->rows->head;
+	for (uint64 others = w->rows->rows - w->text.rows; others > 0; others--)
 	{
-		add_row(m, t, i, time);
-		return;
+		place = m->tallies->next[place];
+		add_row(m, t, place, times[t->rows->rows[place]], true);
 	}
-	if (!text_of(t, i, &text.text))
-		return;
+}
+
+/* Adds a text, which stays where it is until the block is left, after those that wait. */
+static void
+expect_text(ls_aggregate *m, texts *t, const ls_pattern_text *text, const tally *rows,
+			const ls_time *times)
+{
+	waiting_text *w = &t->ahead[t->n_ahead % AHEAD];
+
 	if (t->n_ahead >= AHEAD)
-		ls_patterns_add_text(m, &t->ahead[t->n_ahead % AHEAD]);
-	ls_pattern_digest_expect(m->digest, &text);
-	t->ahead[t->n_ahead++ % AHEAD] = text;
+		add_waiting(m, t, w, times);
+	*w = (waiting_text){*text, rows};
+	ls_pattern_digest_expect(digest_of(m), &w->text);
+	if (t->n_ahead++ >= AHEAD / 2)
+		ls_pattern_digest_expect_soon(m->digest, &t->ahead[(t->n_ahead + AHEAD / 2) % AHEAD].text);
 }
 
 static void
-add_waiting(ls_aggregate *m, texts *t)
+add_all_waiting(ls_aggregate *m, texts *t, const ls_time *times)
 {
 	for (uint32 i = t->n_ahead > AHEAD ? t->n_ahead - AHEAD : 0; i < t->n_ahead; i++)
-		ls_patterns_add_text(m, &t->ahead[i % AHEAD]);
+		add_waiting(m, t, &t->ahead[i % AHEAD], times);
+	t->n_ahead = 0;
 }
 
+/* A text of a template of whole texts. */
 static void
-tally_row(ls_tallies *all, const tally *row, uint16 place)
+add_whole(ls_aggregate *m, texts *t, uint32 i, const ls_time *times)
 {
-	bool found;
-	uint16_t *slot = tally_number_insert(&all->numbers, *row, &found);
+	ls_time time = times[t->rows->rows[i]];
+	ls_pattern_text text = {.rows = 1, .first = time, .last = time, .group = t->rows->groups[i]};
+
+	if (text_of(t, i, &text.text))
+		expect_text(m, t, &text, NULL, times);
+}
+
+static bool
+is_one_group(const ls_group_rows *rows)
+{
+	uint32 differs = 0;
+
+	for (uint32 i = 0; i < rows->n; i++)
+		differs |= rows->groups[i] ^ rows->groups[0];
+	return differs == 0;
+}
+
+/* Counts a row.  The places of the first `kept` ones of a tally are kept. */
+static inline void
+tally_row(ls_tallies *all, uint16 *slot, const tally *row, uint16 place, uint32 kept)
+{
 	tally *t;
 
 	all->next[place] = NONE;
-	if (!found)
+	if (*slot == 0)
 	{
 		all->items[all->n] = *row;
 		all->items[all->n].head = all->items[all->n].tail = place;
@@ -252,9 +315,11 @@ tally_row(ls_tallies *all, const tally *row, uint16 place)
 		return;
 	}
 	t = &all->items[*slot - 1];
-	all->next[t->tail] = place;
-	t->tail = place;
-	t->rows++;
+	if (t->rows++ < kept)
+	{
+		all->next[t->tail] = place;
+		t->tail = place;
+	}
 	t->first = Min(t->first, row->first);
 	t->last = Max(t->last, row->last);
 }
@@ -263,57 +328,60 @@ tally_row(ls_tallies *all, const tally *row, uint16 place)
 static void
 add_tally(ls_aggregate *m, texts *t, const tally *rows, const ls_time *times)
 {
-	uint32 examples = (uint32) Max(1, m->options.max_samples);
+	uint32 examples = examples_of(m, t);
 	ls_pattern_text text = {.first = rows->first, .last = rows->last, .group = rows->group};
-	uint16 place = rows->head;
 
-	/* Entries of a dictionary are equal. */
-	if (t->templates.n == 0)
-		examples = 1;
-	else if (rows->rows <= Max(examples, (uint32) m->options.rare_threshold))
+	if (t->templates.n > 0 && rows->rows <= Max(examples, (uint32) m->options.rare_threshold))
 	{
-		for (; place != NONE; place = m->tallies->next[place])
-			add_row(m, t, place, times[t->rows->rows[place]]);
+		for (uint16 place = rows->head; place != NONE; place = m->tallies->next[place])
+			add_row(m, t, place, times[t->rows->rows[place]], place != rows->head);
 		return;
 	}
 	text.rows = rows->rows - (examples - 1);
-	if (text_of(t, place, &text.text))
-		ls_patterns_add_text(m, &text);
-	for (uint32 i = 1; i < examples; i++)
-	{
-		place = m->tallies->next[place];
-		add_row(m, t, place, times[t->rows->rows[place]]);
-	}
+	if (text_of(t, rows->head, &text.text))
+		expect_text(m, t, &text, rows, times);
 }
 
 void
 ls_patterns_add(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 {
 	const ls_time *times = ls_part_timestamps(scan->part, rows->block);
+	ls_tallies *all = m->tallies;
+	bool direct;
+	uint32 kept;
 	texts t;
 
 	if (times == NULL)
 		ls_scan_fail(scan);
-	if (m->tallies == NULL)
-		m->tallies = checked(ls_new(m->arena, ls_tallies));
-	m->tallies->n = 0;
-	tally_number_clear(&m->tallies->numbers);
+	if (all == NULL)
+		all = m->tallies = checked(ls_new(m->arena, ls_tallies));
+	all->n = 0;
 	find_texts(&t, m, scan, rows);
+	kept = Max(examples_of(m, &t), (uint32) m->options.rare_threshold);
+	direct = t.templates.n > 0 && is_one_group(rows);
+	if (direct)
+		memset(all->by_class, 0, t.templates.n * sizeof(all->by_class[0]));
+	else
+		tally_number_clear(&all->numbers);
 	for (uint32 i = 0; i < rows->n; i++)
 	{
 		ls_time time = times[rows->rows[i]];
 		tally row = {.group = rows->groups[i], .rows = 1, .first = time, .last = time};
+		bool found;
 
 		if (class_of(&t, i, &row.class))
-			tally_row(m->tallies, &row, (uint16) i);
+			tally_row(all,
+					  direct ? &all->by_class[row.class]
+							 : tally_number_insert(&all->numbers, row, &found),
+					  &row, (uint16) i, kept);
 		else if (t.templates.n > 0)
-			add_whole(m, &t, i, time);
+			add_whole(m, &t, i, times);
 		else
-			add_row(m, &t, i, time);
+			add_row(m, &t, i, time, false);
 	}
-	add_waiting(m, &t);
-	for (uint32 i = 0; i < m->tallies->n; i++)
-		add_tally(m, &t, &m->tallies->items[i], times);
+	for (uint32 i = 0; i < all->n; i++)
+		add_tally(m, &t, &all->items[i], times);
+	add_all_waiting(m, &t, times);
 }
 
 /* ---- the result ---- */

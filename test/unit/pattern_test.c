@@ -410,6 +410,16 @@ test_digest(void)
 	ok(n_texts == 3 && texts[0].group == 1 && texts[2].group == 3 && texts[2].rows == 30,
 	   "groups are apart");
 	ok(ls_pattern_digest_left_out(a) == UINT32_MAX, "more rows than 32 bits can count");
+	a = ls_pattern_digest_make(arena, &o, (size_t) 1 << 20);
+	(void) ls_pattern_digest_add(a, &(ls_pattern_text){few[0], 7, 5, 6});
+	(void) ls_pattern_digest_add_alike(a, &(ls_pattern_text){few[2], 4, 3, 9});
+	(void) ls_pattern_digest_texts(a, &n_texts);
+	ok(ls_pattern_digest_size(a) == 1 && n_texts <= 2,
+	   "a text that is like the last one is in its entry");
+	a = ls_pattern_digest_make(arena, &o, 0);
+	(void) ls_pattern_digest_add(a, &(ls_pattern_text){few[0], 7, 5, 6});
+	(void) ls_pattern_digest_add_alike(a, &(ls_pattern_text){few[2], 4, 3, 9});
+	ok(ls_pattern_digest_left_out(a) == 11, "... and is left out with it");
 }
 
 /* A copy of the row in which each digit is another one. */
