@@ -73,6 +73,7 @@ typedef struct ls_template_search
 	bool by_length;  /* answers depend on the lengths of numbers, but not on their digits */
 	needle *anchor;  /* one of the pieces; NULL: none */
 	ls_needle piece; /* the same */
+	bool in_word;    /* it lies within a word, and not all of it within numbers */
 	ls_buf text;
 	uint8_t verdicts[LS_PART_BLOCK_ROWS]; /* of the templates of a block */
 	uint8_t marks[LS_PART_BLOCK_ROWS];    /* of rows, by template */
@@ -254,6 +255,23 @@ prefer_anchor(const ls_template_search *s, ls_str text, ls_str *best)
 		*best = text;
 }
 
+/* Is it a part of a word, with a byte that no number has? */
+static bool
+is_in_word(ls_str piece)
+{
+	bool in_numbers = true;
+
+	for (size_t i = 0; i < piece.len; i++)
+	{
+		char c = piece.data[i];
+
+		if (!ls_is_word_byte(c))
+			return false;
+		in_numbers = in_numbers && ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'));
+	}
+	return !in_numbers;
+}
+
 /* False when out of memory. */
 static bool
 set_anchor(ls_template_search *s, ls_arena *arena, ls_str best)
@@ -266,9 +284,10 @@ set_anchor(ls_template_search *s, ls_arena *arena, ls_str best)
 		return false;
 	add_bytes(s, s->anchor, best);
 	finish_needle(s->anchor);
-	if (s->folded)
-		return ls_needle_make(arena, best, &s->piece);
 	s->piece = (ls_needle){.text = best}; /* as it is, in any bytes */
+	if (s->folded && !ls_needle_make(arena, best, &s->piece))
+		return false;
+	s->in_word = is_in_word(best) && !s->piece.from_high;
 	return true;
 }
 
@@ -515,6 +534,48 @@ key_of(const ls_template_search *s, const ls_text_template *t, uint32_t row)
 	return key;
 }
 
+static bool
+has_piece(const ls_template_search *s, ls_str text)
+{
+	return text.len >= s->piece.text.len &&
+		   ls_needle_find(&s->piece, text.data, text.len) != LS_NOT_FOUND;
+}
+
+/*
+ * Says quickly, for an anchor within a word, that it is in no literal and no list of a template, and over no
+ * border of ops: a word that continues over one has a byte of words on both sides of it.
+ */
+static bool
+lacks_anchor(const ls_template_search *s, const ls_text_template *t)
+{
+	for (uint32_t i = 0; i < t->n_ops; i++)
+	{
+		const ls_text_op *o = &t->ops[i];
+		bool list = o->kind == LS_TEMPLATE_CODES || o->kind == LS_TEMPLATE_TEXTS;
+
+		if (o->kind == LS_TEMPLATE_LITERAL)
+		{
+			const char *text = o->u.literal;
+
+			if ((i > 0 && ls_is_word_byte(text[0])) ||
+				(i + 1 < t->n_ops && ls_is_word_byte(text[o->parameter - 1])) ||
+				has_piece(s, ls_str_make(text, o->parameter)))
+				return false;
+			continue;
+		}
+		/* Numbers side by side have bytes of numbers only. */
+		if (list && ((i > 0 && t->ops[i - 1].kind != LS_TEMPLATE_LITERAL) ||
+					 (i + 1 < t->n_ops && t->ops[i + 1].kind != LS_TEMPLATE_LITERAL)))
+			return false;
+		for (uint32_t k = 0; o->kind == LS_TEMPLATE_CODES && k < o->u.column->n_list; k++)
+		{
+			if (has_piece(s, o->u.column->list[k]))
+				return false;
+		}
+	}
+	return true;
+}
+
 /*
  * Can the anchor be anywhere else than within one of the texts of a row?  A border of such a text may be
  * within it.
@@ -524,6 +585,8 @@ anchor_elsewhere(const ls_template_search *s, const ls_text_template *t)
 {
 	walk w = {0};
 
+	if (s->in_word && lacks_anchor(s, t))
+		return false;
 	for (uint32_t i = 0; i < t->n_ops; i++)
 	{
 		if (t->ops[i].kind != LS_TEMPLATE_TEXTS)
@@ -703,6 +766,8 @@ judge(ls_template_search *s, const ls_text_template *t, uint32_t number)
 	}
 	if (open)
 		return judge_open(s, t, number);
+	if (s->in_word && lacks_anchor(s, t))
+		return TEMPLATE_NEVER;
 	if (s->from_high && folds(t))
 		return TEMPLATE_EACH;
 	for (uint32_t k = 0; k < s->n; k++)
@@ -774,15 +839,30 @@ is_marked(const ls_template_search *s, const ls_text_templates *from, uint32_t v
 	return s->marks[s->starts[from->numbers[v]] + from->places[v]] != 0;
 }
 
-/* The verdicts for the templates of rows that are undecided; false: making all texts at once is faster. */
+/*
+ * The verdicts for the templates of rows that are undecided; `all`: all rows are.  *some: is there one but NEVER?
+ * False: making all texts at once is faster.
+ */
 static bool
 judge_all(ls_leaf *leaf, const ls_text_templates *from, const uint32_t *ranks,
-		  const uint64_t *undecided, uint8_t *verdicts)
+		  const uint64_t *undecided, bool all, uint8_t *verdicts, bool *some)
 {
 	uint32_t rows = 0;
 	uint32_t each = 0;
 
+	*some = !all;
 	leaf->templates->n_marks = 0;
+	for (uint32_t number = 0; all && number < from->n; number++)
+	{
+		const ls_text_template *t = &from->templates[number];
+
+		verdicts[number] = (uint8_t) judge(leaf->templates, t, number);
+		*some = *some || verdicts[number] != TEMPLATE_NEVER;
+		if (verdicts[number] == TEMPLATE_EACH && !from->whole[number])
+			each += t->rows;
+	}
+	if (all)
+		return each <= from->count / 2;
 	LS_FOR_EACH_ROW(row, undecided)
 	{
 		uint32_t v = ranks == NULL ? row : ranks[row];
@@ -807,6 +887,8 @@ ls_leaf_eval_templates(ls_filter_run *run, ls_leaf *leaf, const ls_leaf_column *
 	const uint32_t *ranks = NULL;
 	ls_text_templates from;
 	uint8_t *verdicts;
+	bool all;
+	bool some;
 
 	*done = false;
 	if (column->nested > 0 || column->kind != LS_KIND_STRING ||
@@ -829,8 +911,15 @@ ls_leaf_eval_templates(ls_filter_run *run, ls_leaf *leaf, const ls_leaf_column *
 		return false;
 	verdicts = leaf->templates->verdicts;
 	memset(verdicts, TEMPLATE_UNKNOWN, from.n);
-	if (!judge_all(leaf, &from, ranks, undecided, verdicts))
+	all = ranks == NULL && ls_count_rows(undecided) == from.count;
+	if (!judge_all(leaf, &from, ranks, undecided, all, verdicts, &some))
 		return true;
+	*done = true;
+	if (!some)
+	{
+		memset(undecided, 0, LS_SELECTION_WORDS * sizeof(uint64_t));
+		return true;
+	}
 	memset(leaf->templates->memo, 0, sizeof(leaf->templates->memo));
 	LS_FOR_EACH_ROW(row, undecided)
 	{
@@ -840,7 +929,10 @@ ls_leaf_eval_templates(ls_filter_run *run, ls_leaf *leaf, const ls_leaf_column *
 
 		if (v >= from.count)
 			continue;
+		undecided[row / 64] &= ~(UINT64_C(1) << (row % 64));
 		verdict = verdicts[from.numbers[v]];
+		if (verdict == TEMPLATE_NEVER)
+			continue;
 		matches = verdict == TEMPLATE_ALWAYS;
 		if (verdict == TEMPLATE_SOME && is_marked(leaf->templates, &from, v))
 			verdict = TEMPLATE_EACH;
@@ -850,8 +942,6 @@ ls_leaf_eval_templates(ls_filter_run *run, ls_leaf *leaf, const ls_leaf_column *
 			return false;
 		if (matches)
 			out[row / 64] |= UINT64_C(1) << (row % 64);
-		undecided[row / 64] &= ~(UINT64_C(1) << (row % 64));
 	}
-	*done = true;
 	return true;
 }
