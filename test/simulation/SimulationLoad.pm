@@ -19,15 +19,16 @@ our %assumed = (
 	search_noise => 1.0,     # and differ by this much (sigma of a lognormal distribution)
 	searches => 5,           # a day and organization, on average
 	zones => [ [ 0.5, 14 ], [ 0.3, 20 ], [ 0.2, 5 ] ], # share, hour (UTC) with the most events
-	day_curve => 0.6,        # so much more at that hour than on average, and so much less 12 hours later
+	day_curve => 0.6,        # more at that hour than on average, and less 12 hours later
 	bursts => 1,             # of an organization in a day,
 	burst_factor => 10,      # each a minute with so many times its average
-	changes => 2,            # of keys, members and sessions in a day, by organization: each an epoch step
+	changes => 2,            # of keys, members and sessions a day: each an epoch step
 	keys => 2,               # of an organization that send or search
 	# Rate of an organization, events a second, up to which its requests have so many events.
 	batches => [ [ 0.2, 1 ], [ 2, 10 ], [ 500, 100 ], [ 9e99, 2500 ] ],
 	# Share of searches, and how many days they cover.
-	kinds => { newest => 0.35, errors => 0.2, count => 0.15, histogram => 0.1, phrase => 0.1, needle => 0.05, group => 0.03,
+	kinds => { newest => 0.35, errors => 0.2, count => 0.15, histogram => 0.1, phrase => 0.1,
+		needle => 0.05, group => 0.03,
 		regex => 0.01, patterns => 0.01 },
 	days => [ [ 0.7, 1 / 24 ], [ 0.25, 1 ], [ 0.05, 7 ] ],
 );
@@ -66,7 +67,8 @@ sub new
 	$_ *= $self->{events} / $sum foreach @events;
 	my $searches = $self->{searches} * $n;
 	$_ *= $searches / $searched foreach @searches;
-	@$self{qw(events_of searches_of zone_of members_of)} = (\@events, \@searches, \@zone, \@members);
+	@$self{qw(events_of searches_of zone_of members_of)} = (\@events, \@searches, \@zone,
+		\@members);
 	return $self;
 }
 
@@ -77,7 +79,8 @@ sub normal { return sqrt(-2 * log(1 - rand)) * cos(6.28318530717959 * rand); }
 sub curve
 {
 	my ($self, $zone, $minute) = @_;
-	return 1 + $self->{day_curve} * cos(6.28318530717959 * ($minute / MINUTES - $self->{zones}[$zone][1] / 24));
+	my $days = $minute / MINUTES - $self->{zones}[$zone][1] / 24;
+	return 1 + $self->{day_curve} * cos(6.28318530717959 * $days);
 }
 
 # Events of a request of an organization with so many events a day.
@@ -90,10 +93,12 @@ sub batch
 }
 
 # Days that a search covers, on average.
-sub mean_days { my ($self) = @_; my $sum = 0; $sum += $_->[0] * $_->[1] foreach @{ $self->{days} }; return $sum; }
+sub mean_days { my ($self) = @_; my $sum = 0; $sum += $_->[0] * $_->[1]
+	foreach @{ $self->{days} }; return $sum; }
 
 # The entry of the organization of a rank, from 0.
-sub entry { my ($self, $rank) = @_; return $rank < $self->{single} ? $rank : $self->{single} + int(($rank - $self->{single}) / COHORT); }
+sub entry { my ($self, $rank) = @_; return $rank < $self->{single} ? $rank : $self->{single}
+	+ int(($rank - $self->{single}) / COHORT); }
 
 # Ranks of organizations that have a burst in a minute: as many as come of independent ones.
 sub bursting

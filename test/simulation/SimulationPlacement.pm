@@ -1,7 +1,8 @@
 # SimulationPlacement: which node has which organization.
 #
 #	hash      an organization is in a shard by hash, shards are dealt to nodes in turn
-#	size      the same shards, but the largest ones are placed first, each on the node with the least
+# size      the same shards, but the largest ones are placed first, each on the node with the
+# least
 #	apart     an organization that is large for a node has a shard of its own, then as `size`
 #	divided   and one that is larger still is divided into pieces, which are placed one by one
 #
@@ -66,7 +67,8 @@ sub new
 		@node_of_shard = @node[0 .. $shards - 1];
 		$pieces[$_][2] = $node[ $shards + $_ ] foreach 0 .. $#pieces;
 	}
-	@$self{qw(shard_of node_of_shard pieces everywhere)} = (\@shard_of, \@node_of_shard, \@pieces, \@everywhere);
+	@$self{qw(shard_of node_of_shard pieces everywhere)} = (\@shard_of, \@node_of_shard, \@pieces,
+		\@everywhere);
 	return $self;
 }
 

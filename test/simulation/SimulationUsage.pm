@@ -17,7 +17,7 @@ our %server = (
 	disk => 4e12, disk_used => 2 / 3,    # merging needs room
 	network => 1.25e9, network_used => 0.5, # bytes a second, in one direction
 	retention => 30,                      # days
-	sessions => 24,                       # processes that plan searches: executors, evaluators, alert workers, sessions
+	sessions => 24,                       # processes that plan searches
 	acceptors => 4,
 );
 
@@ -64,7 +64,8 @@ sub count
 	my ($self) = @_;
 	my ($costs, $load, $placement) = @$self{qw(costs load placement)};
 	my $nodes = $placement->{nodes};
-	my ($events_of, $searches_of, $zone_of, $members_of) = @$load{qw(events_of searches_of zone_of members_of)};
+	my ($events_of, $searches_of, $zone_of,
+		$members_of) = @$load{qw(events_of searches_of zone_of members_of)};
 	my $hop = $self->{gateway} eq 'any' ? ($nodes - 1) / $nodes : 0;
 	my $search = $self->{cost_of_search};
 	my %batch = map { my $b = $_; $b => {
@@ -73,7 +74,8 @@ sub count
 		decoded => $costs->of("queue_entry_$b") } } map { $_->[1] } @{ $load->{batches} };
 	my ($lookup_cpu, $gateway_cpu) = map { $costs->of($_) } qw(lookup_cpu ingest_cpu_1_gateway);
 	my $steps_all = $load->{organizations} * $load->{changes} / 86400;
-	my %sum = map { $_ => [ (0) x $nodes ] } qw(events searches ingest search lookup hop wal bytes decoded organizations active);
+	my %sum = map { $_ => [ (0) x $nodes ] }
+	  qw(events searches ingest search lookup hop wal bytes decoded organizations active);
 	my @zone = map { [ map { 0 } @{ $load->{zones} } ] } 1 .. $nodes;
 	my @everywhere = map { 0 } @{ $load->{zones} };
 	my %spread = (lookup => 0, hop => 0);
@@ -102,9 +104,11 @@ sub count
 		$sum{searches}[$node] += $searches;
 		my $ingest = $events * $batch->{cpu};
 		# A search of what is divided asks each piece.
-		my $searching = ($several == 1 ? $searches_of->[$i] : $searches) * ($search->{fixed} + $search->{each} * $events_of->[$i] * $part / 1e6);
+		my $searching = ($several == 1 ? $searches_of->[$i] : $searches) * ($search->{fixed}
+			+ $search->{each} * $events_of->[$i] * $part / 1e6);
 		my $looking = 86400 * $lookups * $lookup_cpu;
-		# The node that was reached reads the request and passes it on: its gateway's work once more.
+		# The node that was reached reads the request and passes it on: its gateway's work once
+		# more.
 		my $passing = $hop * ($events * $batch->{gateway} + $searches * $gateway_cpu);
 		$sum{ingest}[$node] += $ingest;
 		$sum{search}[$node] += $searching;
@@ -122,8 +126,10 @@ sub count
 			$sum{lookup}[$node] += $looking;
 		}
 		$sum{wal}[$node] += $events * $batch->{wal};
-		$sum{bytes}[$node] += $hop * ($events * $batch->{bytes} + $searches * (500 + $search->{bytes}));
-		$sum{decoded}[$node] += $hop * ($events * $batch->{decoded} + $searches * (500 + $search->{bytes}));
+		$sum{bytes}[$node] += $hop * ($events * $batch->{bytes} + $searches * (500
+			+ $search->{bytes}));
+		$sum{decoded}[$node] += $hop * ($events * $batch->{decoded} + $searches * (500
+			+ $search->{bytes}));
 		$sum{active}[$node] += $several * $load->{keys} * (1 - exp(-60 * $asked / $load->{keys}));
 	});
 	foreach my $node (0 .. $nodes - 1)
@@ -135,7 +141,8 @@ sub count
 	return;
 }
 
-# A day, minute by minute: for each node the CPU seconds a second of its busiest minute, and the 95th
+# A day, minute by minute: for each node the CPU seconds a second of its busiest minute, and the
+# 95th
 # percentile over nodes and minutes.  Bursts come on top of the curve, for the events alone.
 sub day
 {
@@ -146,7 +153,8 @@ sub day
 	my ($sum, $extra, $n) = (0, 0, 0);
 
 	# Where the events of an organization go, when it has a burst.
-	$placement->each_piece(sub { my ($i, $share, $node) = @_; push @{ $where[$i] }, [ $node, $share ] if ref $where[$i] || $share < 1;
+	$placement->each_piece(sub { my ($i, $share, $node) = @_; push @{ $where[$i] }, [ $node,
+		$share ] if ref $where[$i] || $share < 1;
 		$where[$i] = $node if !ref $where[$i]; });
 	$where[$_] = undef foreach @{ $placement->{everywhere} };
 	my %cpu = map { $_->[1] => $costs->of("ingest_cpu_$_->[1]") } @{ $load->{batches} };
@@ -169,7 +177,8 @@ sub day
 		{
 			my $i = $load->entry($rank);
 			my $events = $load->{events_of}[$i] / $load->{members_of}[$i];
-			my $more = ($load->{burst_factor} - 1) * $events * $cpu{ $load->batch($events) } / 86400e6;
+			my $more = ($load->{burst_factor} - 1) * $events / 86400e6
+			  * $cpu{ $load->batch($events) };
 			$extra += 60 * $more;
 			if (ref $where[$i]) { $now[ $_->[0] ] += $more * $_->[1] foreach @{ $where[$i] }; }
 			else { $now[ $where[$i] // int rand $nodes ] += $more; }
@@ -194,7 +203,8 @@ sub day
 sub most { my $most = 0; foreach (@_) { $most = $_ if $_ > $most; } return $most; }
 sub total { my $sum = 0; $sum += $_ foreach @_; return $sum; }
 
-# Each resource: [name, used, of what there is, unit, grows with the load], on the node with the most.
+# Each resource: [name, used, of what there is, unit, grows with the load], on the node with the
+# most.
 sub resources
 {
 	my ($self, $day) = @_;

@@ -2,7 +2,8 @@
 #
 #	make simulation-costs		writes test/simulation/costs.tsv
 #
-# Environment: ORGANIZATIONS (4000, at least 1500) that are made and then idle, EVENTS (1000000) that are searched
+# Environment: ORGANIZATIONS (4000, at least 1500) that are made and then idle, EVENTS (1000000)
+# that are searched
 # and moved, DURATION (3) seconds of each load of events, IDLE (60) seconds of looking at an idle
 # server.
 #
@@ -43,7 +44,8 @@ my $cores = () = slurp_file('/proc/cpuinfo') =~ /^processor/mg;
 print $out '# make simulation-costs, on ' . $cores . ' cores of ' . ($model // 'an unknown model') . ', PostgreSQL '
   . $t->sql('SHOW server_version_num') . "\n";
 
-# CPU seconds of the processes of the server that stay, by kind and all together; not of the sessions
+# CPU seconds of the processes of the server that stay, by kind and all together; not of the
+# sessions
 # of this program, which asks all the time.
 sub cpu
 {
@@ -57,7 +59,8 @@ sub cpu
 	}
 	return \%cpu;
 }
-sub cpu_since { my ($before) = @_; my $now = cpu(); return { map { $_ => $now->{$_} - ($before->{$_} // 0) } keys %$now }; }
+sub cpu_since { my ($before) = @_; my $now = cpu();
+	return { map { $_ => $now->{$_} - ($before->{$_} // 0) } keys %$now }; }
 sub wal { return $t->sql("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"); }
 sub stored { return $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name = 'main'}); }
 
@@ -222,7 +225,8 @@ sub measure_catalog
 	my $look = sub {
 		my ($memory) = $t->node->safe_psql('postgres', q{EXPLAIN (COSTS off) SELECT FROM logsvc_internal.part;
 			SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE 'CacheMemoryContext' IN (name, parent)}) =~ /(\d+)\s*\z/;
-		my ($plan) = sort { $a <=> $b } map { /Planning Time: ([\d.]+)/ ? $1 : () } split /\n/, $t->node->safe_psql('postgres',
+		my ($plan) = sort { $a <=> $b } map { /Planning Time: ([\d.]+)/ ? $1 : () } split /\n/,
+			$t->node->safe_psql('postgres',
 			q{EXPLAIN (SUMMARY on) SELECT FROM logsvc_internal.part;} x 20);
 		return { memory => $memory, plan => $plan,
 			search => (search_cpu($http, $org->{read_key}, 100, '* | stats count by level', '-150d'))[0],

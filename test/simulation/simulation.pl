@@ -4,7 +4,8 @@
 #	make simulation			tables, some minutes
 #	perl test/simulation/simulation.pl		the same, without make
 #
-# Environment: NODES (10 100 1000), ORGANIZATIONS (1000000), EVENTS a day and node (1e9), SKEW (1.0),
+# Environment: NODES (10 100 1000), ORGANIZATIONS (1000000), EVENTS a day and node (1e9), SKEW
+# (1.0),
 # SEED (1).  README.md says what is measured, assumed and calculated.
 use strict;
 use warnings;
@@ -44,7 +45,8 @@ sub table { my ($title, @head) = @_; print "\n$title\n\n"; row(@head); row(map {
 sub load_of
 {
 	my ($nodes, %opt) = @_;
-	return SimulationLoad->new(organizations => $organizations, events => $each * $nodes, seed => $seed, skew => $skew, %opt);
+	return SimulationLoad->new(organizations => $organizations, events => $each * $nodes,
+		seed => $seed, skew => $skew, %opt);
 }
 
 # What an organization takes of a node, for placing it: CPU of its events and searches.
@@ -56,7 +58,8 @@ sub sizes_of
 	return [ map {
 		my $events = $load->{events_of}[$_];
 		my $one = $events / $load->{members_of}[$_];
-		$events * $cpu{ $load->batch($one) } + $load->{searches_of}[$_] * ($search->{fixed} + $search->{each} * $one / 1e6)
+		$events * $cpu{ $load->batch($one) } + $load->{searches_of}[$_] * ($search->{fixed}
+			+ $search->{each} * $one / 1e6)
 	} 0 .. $#{ $load->{events_of} } ];
 }
 
@@ -73,8 +76,10 @@ foreach my $nodes (@nodes)
 	my $sizes = sizes_of($load);
 	foreach my $kind (@SimulationPlacement::kinds)
 	{
-		my $placement = SimulationPlacement->new(kind => $kind, nodes => $nodes, size => $sizes, members => $load->{members_of});
-		my $usage = SimulationUsage->new(costs => $costs, load => $load, placement => $placement, epochs => 'node');
+		my $placement = SimulationPlacement->new(kind => $kind, nodes => $nodes, size => $sizes,
+			members => $load->{members_of});
+		my $usage = SimulationUsage->new(costs => $costs, load => $load, placement => $placement,
+			epochs => 'node');
 		my $day = $usage->day;
 		row($nodes, $kind, map({ sprintf '%.2f', $_ / $day->{mean} } SimulationUsage::most(@{ $day->{peak} }), $day->{p95}),
 			sprintf('%.2f', SimulationUsage::most(@{ $usage->{sum}{events} }) / ($load->{events} / $nodes)), scalar @{ $placement->{pieces} });
@@ -105,12 +110,18 @@ foreach my $nodes ($middle)
 	my $load = $load{$nodes};
 	my $placement = $usage{$nodes}{divided}{placement};
 	my $requests = 0;
-	$requests += $load->{events_of}[$_] / $load->batch($load->{events_of}[$_] / $load->{members_of}[$_]) + $load->{searches_of}[$_] foreach 0 .. $#{ $load->{events_of} };
+	foreach my $i (0 .. $#{ $load->{events_of} })
+	{
+		my $events = $load->{events_of}[$i];
+		$requests += $events / $load->batch($events / $load->{members_of}[$i]);
+		$requests += $load->{searches_of}[$i];
+	}
 	foreach my $gateway (qw(any owner))
 	{
 		foreach my $epochs (qw(all node organization))
 		{
-			my $usage = SimulationUsage->new(costs => $costs, load => $load, placement => $placement, gateway => $gateway, epochs => $epochs);
+			my $usage = SimulationUsage->new(costs => $costs, load => $load,
+				placement => $placement, gateway => $gateway, epochs => $epochs);
 			my $cpu = SimulationUsage::total(@{ $usage->{sum}{lookup} }) / 86400e6;
 			row($nodes, { all => 'all nodes', node => 'the node', organization => 'the organization' }->{$epochs}, { any => 'any node', owner => 'the node of their organization' }->{$gateway},
 				amount($requests / 86400), sprintf('%.1f %%', 100 * $cpu * 1e6 / $costs->of('lookup_cpu') / ($requests / 86400)), sprintf('%.2f', $cpu / $nodes));
@@ -123,7 +134,8 @@ foreach my $nodes (@nodes)
 {
 	my $sum = $usage{$nodes}{divided}{sum};
 	row($nodes, (map { amount(SimulationUsage::total(@{ $sum->{$_} }), 'B') } qw(bytes decoded wal)),
-		amount(1.6 * SimulationUsage::most(map { $sum->{bytes}[$_] + $sum->{wal}[$_] } 0 .. $nodes - 1) / 86400, 'B/s'));
+		amount(1.6 * SimulationUsage::most(map { $sum->{bytes}[$_]
+			+ $sum->{wal}[$_] } 0 .. $nodes - 1) / 86400, 'B/s'));
 }
 
 table('Catalogs, by shards of a node (partitions of ' . ($server{retention} + 4) . ' days for each shard)',
@@ -142,8 +154,11 @@ table('A tenth more nodes: what each new one receives, and how long it takes wit
 	'nodes', 'organizations', 'events', 'bytes', 'hours', 'cores for an hour', 'hours if only the network counted');
 foreach my $nodes (@nodes)
 {
-	my $change = SimulationChange::rebalance(costs => $costs, server => \%server, nodes => $nodes, more => $nodes / 10, events => $load{$nodes}{events}, organizations => $organizations, sessions => 4);
-	row($nodes, amount($change->{organizations}), amount($change->{events}), amount($change->{bytes}, 'B'), sprintf('%.1f', $change->{hours}), sprintf('%.1f', $change->{cores} / 3600), sprintf('%.2f', $change->{network}));
+	my $change = SimulationChange::rebalance(costs => $costs, server => \%server, nodes => $nodes,
+		more => $nodes / 10, events => $load{$nodes}{events}, organizations => $organizations,
+			sessions => 4);
+	row($nodes, amount($change->{organizations}), amount($change->{events}),
+		amount($change->{bytes}, 'B'), sprintf('%.1f', $change->{hours}), sprintf('%.1f', $change->{cores} / 3600), sprintf('%.2f', $change->{network}));
 }
 
 table('A node is away, for its share of the organizations; senders try again', 'away, s', 'load of the node', 'waits, seconds of work', 'until it is done, s');
@@ -174,7 +189,9 @@ foreach my $exponent (0.8, 1.0, 1.2)
 	my $load = load_of($middle, skew => $exponent);
 	my $sizes = sizes_of($load);
 	my @busiest = map {
-		my $usage = SimulationUsage->new(costs => $costs, load => $load, placement => SimulationPlacement->new(kind => $_, nodes => $middle, size => $sizes, members => $load->{members_of}), epochs => 'node');
+		my $usage = SimulationUsage->new(costs => $costs, load => $load,
+			placement => SimulationPlacement->new(kind => $_, nodes => $middle, size => $sizes,
+				members => $load->{members_of}), epochs => 'node');
 		my $day = $usage->day;
 		sprintf '%.2f', SimulationUsage::most(@{ $day->{peak} }) / $day->{mean};
 	} qw(hash divided);

@@ -1,4 +1,5 @@
-# scale_simulation.pl: the model of several servers (test/simulation) neither loses nor makes events,
+# scale_simulation.pl: the model of several servers (test/simulation) neither loses nor makes
+# events,
 # gives what is known without it, and says the same twice.
 use strict;
 use warnings;
@@ -13,7 +14,8 @@ use Test::More;
 
 my $costs = SimulationCosts->read_file('test/simulation/costs.tsv');
 
-sub near { my ($is, $wanted, $name, $part) = @_; return ok(abs($is - $wanted) <= ($part // 1e-9) * abs $wanted, $name) || diag("$is instead of $wanted"); }
+sub near { my ($is, $wanted, $name, $part) = @_;
+	return ok(abs($is - $wanted) <= ($part // 1e-9) * abs $wanted, $name) || diag("$is instead of $wanted"); }
 sub total { return SimulationUsage::total(@_); }
 
 # ---- the load ----
@@ -30,7 +32,8 @@ foreach my $zone (0 .. 2)
 	near(total(map { $load->curve($zone, $_) } 0 .. 1439), 1440, "zone $zone: the curve moves events within the day");
 }
 is_deeply(SimulationLoad->new(organizations => 5000, events => 1e9), $load, 'the same seed is the same load');
-isnt(SimulationLoad->new(organizations => 5000, events => 1e9, seed => 2)->{searches_of}[0], $load->{searches_of}[0], 'another seed is another one');
+isnt(SimulationLoad->new(organizations => 5000, events => 1e9, seed => 2)->{searches_of}[0],
+	$load->{searches_of}[0], 'another seed is another one');
 srand 3;
 near(total(map { scalar(my @b = $load->bursting) } 1 .. 1440), 5000, 'as many bursts in a day as there should be', 0.1);
 
@@ -38,20 +41,24 @@ near(total(map { scalar(my @b = $load->bursting) } 1 .. 1440), 5000, 'as many bu
 
 foreach my $kind (@SimulationPlacement::kinds)
 {
-	my $placement = SimulationPlacement->new(kind => $kind, nodes => 10, size => $load->{events_of});
+	my $placement = SimulationPlacement->new(kind => $kind, nodes => 10,
+		size => $load->{events_of});
 	my $usage = SimulationUsage->new(costs => $costs, load => $load, placement => $placement);
 	near(total(@{ $usage->{sum}{organizations} }), 5000, "$kind: each organization is somewhere, once");
 	near(total(@{ $usage->{sum}{events} }), 1e9, "$kind: no event is lost or made");
 	near(total(@{ $usage->{sum}{searches} }), 25_000, "$kind: and no search");
 	my $day = $usage->day;
-	near($day->{cpu} - $day->{bursts}, total(map { @{ $usage->{sum}{$_} } } qw(ingest search lookup hop)) / 1e6,
+	near($day->{cpu} - $day->{bursts},
+		total(map { @{ $usage->{sum}{$_} } } qw(ingest search lookup hop)) / 1e6,
 		"$kind: the minutes of the day are the day");
-	is_deeply(SimulationUsage->new(costs => $costs, load => $load, placement => $placement)->day, $day, "$kind: the same twice");
+	is_deeply(SimulationUsage->new(costs => $costs, load => $load, placement => $placement)->day,
+		$day, "$kind: the same twice");
 	my $most = SimulationUsage::most(@{ $usage->{sum}{events} });
 	cmp_ok($most, '>=', 1e8, "$kind: the fullest node has the average at least");
 	cmp_ok($most, '>=', $load->{events_of}[0], "$kind: and the largest organization") if $kind ne 'divided';
 	cmp_ok($most, '<=', 1.1e8, "$kind: nearly the average") if $kind eq 'divided';
-	cmp_ok(SimulationUsage::most(map { $load->{events_of}[ $_->[0] ] * $_->[1] } @{ $placement->{pieces} }), '<=', 1e7, 'no piece is more than a tenth of a node')
+	my @piece = map { $load->{events_of}[ $_->[0] ] * $_->[1] } @{ $placement->{pieces} };
+	cmp_ok(SimulationUsage::most(@piece), '<=', 1e7, 'no piece is more than a tenth of a node')
 	  if $kind eq 'divided';
 }
 # Small organizations by the thousand, instead of one by one.
@@ -69,14 +76,17 @@ near(total(@{ $cohorts->{sum}{organizations} }), 20_000, 'cohorts: each organiza
 my @least = SimulationPlacement::least_loaded([ 7, 5, 4, 3, 3, 2 ], 2);
 is_deeply(\@least, [ 0, 1, 1, 0, 1, 0 ], 'the largest first, each where least is');
 
-my $alone = SimulationUsage->new(costs => $costs, load => $load, placement => SimulationPlacement->new(kind => 'hash', nodes => 1, size => $load->{events_of}));
+my $alone = SimulationUsage->new(costs => $costs, load => $load,
+	placement => SimulationPlacement->new(kind => 'hash', nodes => 1, size => $load->{events_of}));
 is(total(@{ $alone->{sum}{bytes} }, @{ $alone->{sum}{hop} }), 0, 'one node passes nothing on');
 my $even = SimulationLoad->new(organizations => 20_000, events => 1e9, skew => 0);
-my $hash = SimulationUsage->new(costs => $costs, load => $even, placement => SimulationPlacement->new(kind => 'hash', nodes => 10, size => $even->{events_of}));
+my $hash = SimulationUsage->new(costs => $costs, load => $even,
+	placement => SimulationPlacement->new(kind => 'hash', nodes => 10, size => $even->{events_of}));
 near(SimulationUsage::most(@{ $hash->{sum}{events} }), 1e8, 'equal organizations are spread by a hash', 0.05);
 my $direct = SimulationUsage->new(costs => $costs, load => $even, gateway => 'owner', placement => $hash->{placement});
 is(total(@{ $direct->{sum}{bytes} }), 0, 'nothing travels between nodes when senders reach the right one');
-my $hundred = SimulationUsage->new(costs => $costs, load => $even, placement => SimulationPlacement->new(kind => 'hash', nodes => 100, size => $even->{events_of}));
+my $hundred = SimulationUsage->new(costs => $costs, load => $even,
+	placement => SimulationPlacement->new(kind => 'hash', nodes => 100, size => $even->{events_of}));
 near(total(@{ $hundred->{sum}{bytes} }) / total(@{ $hash->{sum}{bytes} }), 0.99 / 0.9, 'of 10 nodes nine tenths are passed on, of 100 nodes 99 of 100');
 
 near(SimulationUsage::lookups(10, 1e12), 10, 'when all changes all the time, each request looks up', 1e-6);
@@ -93,7 +103,8 @@ foreach ([ 60, 0.5 ], [ 60, 0.9 ], [ 600, 0.7 ], [ 10, 0.3 ])
 	cmp_ok(abs($outage->{most} - $away * $used), '<=', 1, '... and that much waits');
 }
 is(SimulationChange::outage(away => 60, load => 1)->{over}, undef, 'a node without room never catches up');
-my $change = SimulationChange::rebalance(costs => $costs, server => \%SimulationUsage::server, nodes => 90, more => 10, events => 1e9, organizations => 1000, sessions => 1);
+my $change = SimulationChange::rebalance(costs => $costs, server => \%SimulationUsage::server,
+	nodes => 90, more => 10, events => 1e9, organizations => 1000, sessions => 1);
 near($change->{events} * 10, 1e9 * $SimulationUsage::server{retention} / 10, 'a tenth of the nodes gets a tenth of what is stored');
 
 # ---- the program, with the costs of the tree ----
