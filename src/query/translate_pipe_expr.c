@@ -670,6 +670,8 @@ read_or(ls_pipes *p, ls_buf *out)
 				/* What was lifted before would bound all of it. */
 				if (p->lifted && p->s->depth == 0)
 					return ls_query_source_fail(p->s, "a time joined by or");
+				/* And what comes after it bounds only what it is joined to. */
+				p->lifts = p->lifts && p->s->depth > 0;
 				ls_buf_lit(out, " OR ");
 				break;
 			}

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use LogsvcTest;
+use POSIX ();
 use Test::More;
 
 my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '10ms'",
@@ -47,13 +48,16 @@ my @queries = (
 	'* | bin span=1h timestamp | stats count as c by timestamp, request | stats count, sum(c)',
 	'* | eventstats count as c by request | where c > 2 | stats count, dc(request)');
 
+# The range is the same for all answers, also when an hour or a day ends meanwhile.
+my ($first, $last) = map { POSIX::strftime('%Y-%m-%dT%H:00:00Z', gmtime(time + $_ * 3600)) } -9 * 24, 2;
+
 # Rows, columns, statistics and warnings.
 sub answers
 {
 	my ($settings) = @_;
 	return map { [ $t->sql_error("$settings; SELECT logsvc.act_as('acme') IS NULL AS nobody \\gset\n"
 			. "SELECT (r #- '{meta,stats,tookMs}' #- '{meta,stats,bytesScanned}' #- '{meta,range}')::text"
-			. " FROM logsvc.search(\$q\$$_\$q\$, earliest => '-8d\@d', latest => '+1h\@h', \"limit\" => 10000) r") ] } @queries;
+			. " FROM logsvc.search(\$q\$$_\$q\$, earliest => '$first', latest => '$last', \"limit\" => 10000) r") ] } @queries;
 }
 
 sub left
