@@ -423,12 +423,27 @@ write_wildcards(ls_pipes *p, ls_buf *out, const ls_buf *left, ls_str text, bool 
 	return true;
 }
 
+/* An expression that matches all of a text. */
+static ls_str
+whole_text(ls_query_source *s, ls_str regex)
+{
+	ls_buf out;
+
+	ls_buf_init(&out, s->arena);
+	ls_buf_printf(&out, "^(?:%.*s)$", (int) regex.len, regex.data);
+	if (out.failed)
+		(void) ls_query_source_fail(s, NULL);
+	return ls_str_make(out.data, out.len);
+}
+
 /* Tests by words: a like /b/, a has "b", a in ["b"].  *found: there is one. */
 static bool
 read_word_test(ls_pipes *p, ls_buf *out, const ls_buf *left, bool negated, bool *found)
 {
 	static const char *const contains[] = {"contains", "has", "contains_cs", "has_cs", "hasprefix"};
 	ls_query_source *s = p->s;
+	bool starts;
+	bool whole;
 	ls_str text;
 
 	*found = true;
@@ -450,10 +465,9 @@ read_word_test(ls_pipes *p, ls_buf *out, const ls_buf *left, bool negated, bool 
 			ls_query_write_text(out, text);
 			return true;
 		}
-	if (ls_pipe_word(s, "startswith") || ls_pipe_word(s, "endswith"))
+	starts = ls_pipe_word(s, "startswith");
+	if (starts || ls_pipe_word(s, "endswith"))
 	{
-		bool starts = (s->text.data[s->pos - 9] | 0x20) == 't';
-
 		if (!ls_pipe_string(s, &text))
 			return false;
 		if (negated)
@@ -461,20 +475,18 @@ read_word_test(ls_pipes *p, ls_buf *out, const ls_buf *left, bool negated, bool 
 		write_like(out, left, text, !starts, starts);
 		return true;
 	}
-	if (ls_pipe_word(s, "matches") && ls_pipe_word(s, "regex") && ls_pipe_string(s, &text))
+	/* rlike of ES|QL matches all of the text. */
+	whole = ls_pipe_word(s, "rlike");
+	if (whole || ls_pipe_word(s, "matches"))
 	{
+		if ((!whole && !ls_pipe_word(s, "regex")) || !ls_pipe_string(s, &text))
+			return ls_query_source_fail(s, NULL);
 		ls_buf_printf(out, "%.*s%s ", (int) left->len, left->data,
 					  negated ? " NOT MATCHES" : " MATCHES");
+		if (whole)
+			text = whole_text(s, text);
 		ls_query_write_regex(out, text);
-		return true;
-	}
-	if (ls_pipe_word(s, "rlike") && ls_pipe_string(s, &text))
-	{
-		/* Of ES|QL, it matches all of the text. */
-		ls_buf_printf(out, "%.*s%s ", (int) left->len, left->data,
-					  negated ? " NOT MATCHES" : " MATCHES");
-		ls_query_write_regex(out, text);
-		return true;
+		return !s->failed;
 	}
 	if (ls_pipe_word(s, "like"))
 	{

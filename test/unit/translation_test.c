@@ -56,29 +56,36 @@ static void
 test_elastic(void)
 {
 	becomes("{\"query\":{\"match\":{\"message\":\"refused\"}}}", "refused");
-	becomes("{\"query\":{\"match\":{\"message\":\"connection refused\"}}}", "(connection OR refused)");
+	becomes("{\"query\":{\"match\":{\"message\":\"connection refused\"}}}",
+			"(connection OR refused)");
 	becomes("{\"match_phrase\": {\"message\": \"connection refused\"}}", "\"connection refused\"");
-	becomes("{\"query\":{\"term\":{\"service.keyword\":{\"value\":\"cart api\"}}}}", "service=\"cart api\"");
+	becomes("{\"query\":{\"term\":{\"service.keyword\":{\"value\":\"cart api\"}}}}",
+			"service=\"cart api\"");
 	becomes("{\"query\":{\"terms\":{\"status\":[500,502]}}}", "status IN (500, 502)");
-	becomes("{\"query\":{\"range\":{\"status\":{\"gte\":500,\"lt\":600}}}}", "(status>=500 status<600)");
+	becomes("{\"query\":{\"range\":{\"status\":{\"gte\":500,\"lt\":600}}}}",
+			"(status>=500 status<600)");
 	becomes("{\"query\":{\"range\":{\"@timestamp\":{\"gte\":\"now-1d/d\",\"lt\":\"now/d\"}}}}",
 			"earliest=-1d@d latest=@d");
-	becomes("{\"query\":{\"range\":{\"@timestamp\":{\"gte\":\"2026-01-01\",\"lte\":\"2026-01-31\"}}}}",
-			"earliest=2026-01-01 latest=2026-02-01");
-	becomes("{\"query\":{\"bool\":{\"must\":[{\"match\":{\"level\":\"error\"}}],\"must_not\":{\"term\":"
-			"{\"host\":\"a\"}},\"should\":[{\"term\":{\"b\":1}},{\"term\":{\"b\":2}}],"
-			"\"minimum_should_match\":1}}, \"size\": 5}",
-			"level=error (b=1 OR b=2) NOT host=a | head 5");
+	becomes(
+		"{\"query\":{\"range\":{\"@timestamp\":{\"gte\":\"2026-01-01\",\"lte\":\"2026-01-31\"}}}}",
+		"earliest=2026-01-01 latest=2026-02-01");
+	becomes(
+		"{\"query\":{\"bool\":{\"must\":[{\"match\":{\"level\":\"error\"}}],\"must_not\":{\"term\":"
+		"{\"host\":\"a\"}},\"should\":[{\"term\":{\"b\":1}},{\"term\":{\"b\":2}}],"
+		"\"minimum_should_match\":1}}, \"size\": 5}",
+		"level=error (b=1 OR b=2) NOT host=a | head 5");
 	becomes("{\"query\":{\"query_string\":{\"query\":\"level:error AND host:a*\"}}}",
 			"(level=error AND host=a*)");
 	becomes("GET /logs-*/_search\n{\"query\":{\"exists\":{\"field\":\"user\"}}}", "user=*");
 	becomes("{\"query\":{\"prefix\":{\"path\":\"/api\"}}}", "path=/api*");
 	/* A time that counts from now is only the range of the whole. */
 	says("{\"query\":{\"bool\":{\"should\":[{\"range\":{\"@timestamp\":{\"gte\":\"now-1h\"}}}]}}}",
-		 "this is Elasticsearch's query DSL; a time that counts from now in a part of the query cannot "
+		 "this is Elasticsearch's query DSL; a time that counts from now in a part of the query "
+		 "cannot "
 		 "be translated");
-	says("{\"query\":{\"match\":{\"message\":\"x\"}}", "this is Elasticsearch's query DSL; JSON that is "
-													   "malformed, or too long, cannot be translated");
+	says("{\"query\":{\"match\":{\"message\":\"x\"}}",
+		 "this is Elasticsearch's query DSL; JSON that is "
+		 "malformed, or too long, cannot be translated");
 	says("{\"aggs\":{\"a\":{\"terms\":{\"field\":\"b\"}}}}",
 		 "this is Elasticsearch's query DSL; an aggregation (write | stats count by a) cannot be "
 		 "translated");
@@ -113,12 +120,19 @@ test_pipes(void)
 	becomes("fields strlen(@message) as n | limit 2", "| eval n = len(event) | head 2 | table n");
 	becomes("parse @message \"user=* from *\" as u, ip | stats count(*) by u",
 			"| rex \"user=(?<u>.*?) from (?<ip>.*)\" | stats count by u");
-	becomes("logs | where timestamp > ago(1h) and level == \"error\" | summarize n = count() by service",
+	becomes("logs | where timestamp > ago(1h) and level == \"error\" | summarize n = count() by "
+			"service",
 			"earliest=-1h | where level = \"error\" | stats count as n by service");
+	/* It matches the whole text. */
+	becomes("FROM logs | WHERE path RLIKE \"/api/.*\" | LIMIT 5",
+			"| where path MATCHES \"^(?:/api/.*)$\" | head 5");
+	becomes("AppTraces | where TimeGenerated > ago(1h) and Message endswith \"x\"",
+			"earliest=-1h | where like(event, \"%x\")");
 	becomes("AppTraces | where Message has \"x\" or a !in (\"b\") | order by TimeGenerated",
 			"| where event CONTAINS \"x\" OR a NOT IN (\"b\") | sort -timestamp");
-	becomes("logs | summarize countif(status >= 500), dcount(user) by service | top 5 by service asc",
-			"| stats sum(if(status >= 500, 1, 0)), dc(user) by service | sort 5 service");
+	becomes(
+		"logs | summarize countif(status >= 500), dcount(user) by service | top 5 by service asc",
+		"| stats sum(if(status >= 500, 1, 0)), dc(user) by service | sort 5 service");
 	becomes("FROM logs-* | WHERE a == 1 | STATS n = COUNT(*) BY b | SORT n DESC | LIMIT 3",
 			"| where a = 1 | stats count as n by b | sort -n | head 3");
 	becomes("service=pay | search level=error | timeslice 5m | count by _timeslice",
@@ -126,6 +140,7 @@ test_pipes(void)
 	/* A time joined by or bounds nothing. */
 	becomes("logs | where timestamp > ago(1h) or a == 1", "");
 	becomes("logs | where a == 1 and (timestamp > ago(1h) or b == 2)", "");
+	becomes("logs | where a == 1 or b == 2 and timestamp > ago(1h)", "");
 	becomes("filter broken", "");
 	becomes("error | frobnicate", "");
 }
@@ -159,7 +174,8 @@ test_logql(void)
 	becomes("{app=\"a\"} |= \"\" or \"x\"", "app=\"a\"");
 	becomes("{app=\"a\"} |= \"x\" or \"\" |= \"y\"", "app=\"a\" event CONTAINS \"y\"");
 	becomes("{app=~\".*x|y.*\"}", "app MATCHES \"^(?:.*x|y.*)$\"");
-	says("{app=\"a\"} != \"\"", "this is LogQL; a line filter that no line passes cannot be translated");
+	says("{app=\"a\"} != \"\"",
+		 "this is LogQL; a line filter that no line passes cannot be translated");
 	says("{env=~\"dev|\"}",
 		 "this is LogQL; a regular expression that a missing label matches cannot be translated");
 	says("{env!~\"(dev)?\"}",
@@ -216,13 +232,14 @@ test_metrics(void)
 			"app=\"a\" | timechart span=10s max(ms) as value by host");
 	becomes("sum(bytes_rate({app=\"a\"}[2h]))",
 			"app=\"a\" | timechart span=2h sum(len(event)) as bytes | eval rate = bytes / 7200");
-	says("sum(bytes_rate({app=\"a\"}[2h]))",
-		 "this is LogQL, which is written here: app=\"a\" | timechart span=2h sum(len(event)) as bytes |"
-		 " eval rate = bytes / 7200 (left out: bytes of characters beyond ASCII, of which len() counts"
-		 " one)");
-	says("rate({app=\"a\"}[5m])",
-		 "this is LogQL, which is written here: app=\"a\" | timechart span=5m count | eval rate = count /"
-		 " 300 (left out: a series for each stream)");
+	says("sum(bytes_rate({app=\"a\"}[2h]))", "this is LogQL, which is written here: app=\"a\" | "
+											 "timechart span=2h sum(len(event)) as bytes |"
+											 " eval rate = bytes / 7200 (left out: bytes of "
+											 "characters beyond ASCII, of which len() counts"
+											 " one)");
+	says("rate({app=\"a\"}[5m])", "this is LogQL, which is written here: app=\"a\" | timechart "
+								  "span=5m count | eval rate = count /"
+								  " 300 (left out: a series for each stream)");
 	says("topk(5, sum by (path) (count_over_time({app=\"a\"}[1h])))",
 		 "this is LogQL, which is written here: app=\"a\" | timechart span=1h limit=5 count by path"
 		 " (left out: that each time has its own most frequent series)");
@@ -261,7 +278,8 @@ test_logsql(void)
 			"earliest=2026-01-31T10:00:00Z latest=2026-01-31T11:00:01Z");
 	becomes("_time:[2026-01-31Z, 2026-02-28Z] x",
 			"earliest=2026-01-31T00:00:00Z latest=2026-03-01T00:00:00Z x");
-	becomes("_time:2026-01-31Z error", "earliest=2026-01-31T00:00:00Z latest=2026-02-01T00:00:00Z error");
+	becomes("_time:2026-01-31Z error",
+			"earliest=2026-01-31T00:00:00Z latest=2026-02-01T00:00:00Z error");
 	becomes("_time:2026-02 error", "earliest=2026-02-01 latest=2026-03-01 error");
 	becomes("_time:2025 error", "earliest=2025-01-01 latest=2026-01-01 error");
 	becomes("_time:2026-01-31T23 x", "earliest=2026-01-31T23:00:00 latest=2026-02-01 x");
@@ -305,9 +323,9 @@ test_logsql(void)
 		"users",
 		"earliest=-1d error | stats dc(user) as users, p50(took) as m by host"
 		" | where users > 5 AND host MATCHES \"web\" | sort 10 -users, host | fields host, users");
-	becomes(
-		"_time:5m | uniq by (host, zone) | rename host as h | delete zone",
-		"earliest=-5m | stats count by host, zone | fields host, zone | rename host as h | fields - zone");
+	becomes("_time:5m | uniq by (host, zone) | rename host as h | delete zone",
+			"earliest=-5m | stats count by host, zone | fields host, zone | rename host as h | "
+			"fields - zone");
 	becomes("_time:5m * | top 5 by (host) | unpack_json",
 			"earliest=-5m * | stats count as hits by host | sort 5 -hits | json");
 
@@ -352,7 +370,8 @@ test_lucene(void)
 			"timestamp<\"2026-02-01\" OR status>=5 status<=6");
 	becomes("@timestamp:{2026-01-01 TO *] OR status:[5 TO 6]",
 			"timestamp>=\"2026-01-02\" OR status>=5 status<=6");
-	becomes("a || NOT timestamp:2026-01-31", "a OR NOT (timestamp>=\"2026-01-31\" timestamp<\"2026-02-01\")");
+	becomes("a || NOT timestamp:2026-01-31",
+			"a OR NOT (timestamp>=\"2026-01-31\" timestamp<\"2026-02-01\")");
 	warns("@timestamp:2026-01-31", "OTHER_LANGUAGE", "earliest=2026-01-31 latest=2026-02-01");
 	warns("timestamp:2026-01-31T10 x", "OTHER_LANGUAGE",
 		  "earliest=2026-01-31T10:00:00 latest=2026-01-31T11:00:00 x");
@@ -381,9 +400,9 @@ test_lucene(void)
 	becomes("name:\"a\\nb\" && x", "");
 	becomes("te?t && x", "event MATCHES \"(?i)\\bte\\wt\\b\" AND x");
 	becomes("name:/a~b/ && x", "");
-	says("message:/jo.n/ && x:[1 TO 2]",
-		 "this is Lucene or KQL, which is written here: event MATCHES \"jo.n\" AND x>=1 x<=2 (left out:"
-		 " that an expression matches one whole word)");
+	says("message:/jo.n/ && x:[1 TO 2]", "this is Lucene or KQL, which is written here: event "
+										 "MATCHES \"jo.n\" AND x>=1 x<=2 (left out:"
+										 " that an expression matches one whole word)");
 	becomes("timestamp:>=now-1d/d && level:error", "earliest=-1d@d AND level=error");
 	becomes("name:[alpha TO beta] || !x:1", "name>=\"alpha\" name<=\"beta\" OR NOT x=1");
 	becomes("roam~1 \"jakarta apache\"~10 title:x^4", "roam \"jakarta apache\" title=x");
