@@ -516,6 +516,9 @@ extern bool ls_query_fail(ls_query_error *error, ls_arena *arena, ls_str text,
 extern void ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span span,
 						  const char *message, ...) __attribute__((format(printf, 5, 6)));
 
+/* Does one of the first n warnings say what query was meant? */
+extern bool ls_query_has_suggestion(const ls_query_warnings *warnings, uint32_t n);
+
 /* Makes warnings of the doubts of a query, which has found nothing. */
 extern void ls_query_say_doubts(ls_query *query, ls_arena *arena);
 

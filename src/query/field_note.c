@@ -146,9 +146,8 @@ ls_search_note_field_words(ls_search *search)
 	if (filter == NULL || search->n_indexes == 0 || search->from >= search->to ||
 		(filter->kind != LS_QUERY_FILTER_AND && filter->kind != LS_QUERY_FILTER_TEXT))
 		return;
-	for (uint32 i = 0; i < search->query->warnings.n; i++)
-		if (search->query->warnings.items[i]->suggestion.len > 0)
-			return;
+	if (ls_query_has_suggestion(&search->query->warnings, search->query->warnings.n))
+		return;
 	names = ls_search_field_names(search, LS_MOST_LOOKED_AT + 1);
 	if (!names.complete)
 		return;

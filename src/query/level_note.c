@@ -148,6 +148,20 @@ ls_search_ask(const ls_search *search, const char *text, int limit, ls_plan_row 
 	return true;
 }
 
+static bool
+take_any(void *context, const ls_position *position, char **texts)
+{
+	*(bool *) context = true;
+	return false;
+}
+
+bool
+ls_search_any(const ls_search *search, const char *filter, bool *found)
+{
+	*found = false;
+	return ls_search_ask(search, psprintf("%s | head 1", filter), 1, take_any, found);
+}
+
 char *
 ls_search_count(const ls_search *search, const char *text)
 {
@@ -178,15 +192,6 @@ static bool
 is_zero(const char *count)
 {
 	return count != NULL && strcmp(count, "0") == 0;
-}
-
-static bool
-has_suggestion(const ls_query *query, uint32 n)
-{
-	for (uint32 i = 0; i < n; i++)
-		if (query->warnings.items[i]->suggestion.len > 0)
-			return true;
-	return false;
 }
 
 /* `level: error`: the name before it goes, too. */
@@ -231,7 +236,7 @@ warn(ls_search *search, const found *f, int i, const char *count)
 					  events);
 	/* Of several values each has its warning, and none is the whole. */
 	if (query->warnings.n > n && (filter == NULL || filter->values.n == 1) &&
-		(replaced.start == span.start || !has_suggestion(query, n)))
+		(replaced.start == span.start || !ls_query_has_suggestion(&query->warnings, n)))
 		query->warnings.items[n]->suggestion = ls_str_of_cstring(psprintf(
 			"%.*slevel%s%s%.*s", (int) replaced.start, query->text.data,
 			filter != NULL && filter->kind == LS_QUERY_FILTER_COMPARE &&

@@ -44,13 +44,6 @@ typedef struct members
 	uint32 n;
 } members;
 
-static bool
-take_any(void *context, const ls_position *position, char **texts)
-{
-	*(bool *) context = true;
-	return true;
-}
-
 /* Goes into the object's member of that name.  False: it has none, or it is no object. */
 static bool
 enter(ls_json *j, ls_str name)
@@ -159,9 +152,7 @@ note(ls_search *search, const ls_query_field *field, const ls_field_names *names
 	ls_buf_printf(&name, "attributes.%.*s", (int) field->name.len, field->name.data);
 	ls_buf_printf(&root, "attributes.%.*s", (int) field->parts[0].len, field->parts[0].data);
 	if (name.failed || root.failed ||
-		!ls_search_ask(search, psprintf("%.*s=* | head 1", (int) name.len, name.data), 1, take_any,
-					   &found) ||
-		found)
+		!ls_search_any(search, psprintf("%.*s=*", (int) name.len, name.data), &found) || found)
 		return;
 	m->arena = search->arena;
 	m->field = field;

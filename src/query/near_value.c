@@ -71,13 +71,6 @@ append_element(StringInfo out, const ls_query_value *value)
 						 value->text.data);
 }
 
-static bool
-take_any(void *context, const ls_position *position, char **texts)
-{
-	*(bool *) context = true;
-	return true;
-}
-
 /*
  * tags=new where values of tags are lists: none is equal to one of its elements.  `name` is a field of the head.  In a
  * list of values there is nothing that could be replaced: `span` is empty.
@@ -90,9 +83,7 @@ note_element(ls_search *search, ls_query_span span, const char *name, const ls_q
 
 	if (memchr(value->text.data, '"', value->text.len) != NULL ||
 		memchr(value->text.data, '\\', value->text.len) != NULL ||
-		!ls_search_ask(search, psprintf("%s MATCHES \"^\\[\" | head 1", name), 1, take_any,
-					   &lists) ||
-		!lists)
+		!ls_search_any(search, psprintf("%s MATCHES \"^\\[\"", name), &lists) || !lists)
 		return false;
 	initStringInfo(&meant);
 	appendStringInfoString(&meant, name);

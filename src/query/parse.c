@@ -273,13 +273,8 @@ suggest_without_command(ls_query_state *state)
 static bool
 is_suggested(const ls_query *query)
 {
-	for (uint32_t i = 0; i < query->warnings.n; i++)
-		if (query->warnings.items[i]->suggestion.len > 0)
-			return true;
-	for (uint32_t i = 0; i < query->doubts.n; i++)
-		if (query->doubts.items[i]->suggestion.len > 0)
-			return true;
-	return false;
+	return ls_query_has_suggestion(&query->warnings, query->warnings.n) ||
+		   ls_query_has_suggestion(&query->doubts, query->doubts.n);
 }
 
 static bool

@@ -532,6 +532,9 @@ typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **t
 extern bool ls_search_ask(const ls_search *search, const char *text, int limit, ls_plan_row row,
 						  void *context);
 
+/* level_note.c: is there an event in the range of the search that matches?  *found.  False: as above. */
+extern bool ls_search_any(const ls_search *search, const char *filter, bool *found);
+
 /* Runs a plan and calls `row` for each row until it returns false. */
 extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);
 

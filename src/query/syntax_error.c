@@ -130,6 +130,15 @@ ls_query_set_hint(ls_query_state *state, const char *format, ...)
 	va_end(args);
 }
 
+bool
+ls_query_has_suggestion(const ls_query_warnings *warnings, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (warnings->items[i]->suggestion.len > 0)
+			return true;
+	return false;
+}
+
 void
 ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span span,
 			  const char *message, ...)

@@ -268,7 +268,9 @@ write_relative(ls_query_source *s, ls_buf *out, ls_str text)
 	if (text.len == 3)
 		ls_buf_lit(out, "now");
 	for (size_t i = 3; i < text.len; i++)
-		if (text.data[i] == 'M')
+		if (strchr("+-/0123456789smhHdwMy", text.data[i]) == NULL || text.data[i] == '\0')
+			return ls_query_source_fail(s, "this time");
+		else if (text.data[i] == 'M')
 			ls_buf_lit(out, "mon");
 		else
 			ls_buf_char(out, text.data[i] == '/' ? '@' : text.data[i] == 'H' ? 'h' : text.data[i]);

@@ -169,9 +169,8 @@ note_instant(ls_search *search, const ls_query_filter *filter, const ls_query_va
 	ls_query_period period;
 	ls_buf range;
 
-	for (uint32 i = 0; i < search->query->warnings.n; i++)
-		if (search->query->warnings.items[i]->suggestion.len > 0)
-			return;
+	if (ls_query_has_suggestion(&search->query->warnings, search->query->warnings.n))
+		return;
 	if (value->text.len < 8 || memchr(value->text.data, '-', value->text.len) == NULL ||
 		!ls_query_period_parse(value->text, &period))
 		return;

@@ -105,15 +105,6 @@ find_field(ls_search *search, ls_str word, const ls_field_names *names)
 	return found.field;
 }
 
-static bool
-has_suggestion(const ls_query *query)
-{
-	for (uint32 i = 0; i < query->warnings.n; i++)
-		if (query->warnings.items[i]->suggestion.len > 0)
-			return true;
-	return false;
-}
-
 /* True: it has a warning. */
 static bool
 note(ls_search *search, const ls_query_filter *term, const ls_field_names *names)
@@ -143,13 +134,6 @@ note(ls_search *search, const ls_query_filter *term, const ls_field_names *names
 					  psprintf("words are looked for in the text of events; the field has this "
 							   "value: write %.*s",
 							   (int) meant.len, meant.data));
-	return true;
-}
-
-static bool
-take_any(void *context, const ls_position *position, char **texts)
-{
-	*(bool *) context = true;
 	return true;
 }
 
@@ -209,8 +193,7 @@ note_whole_words(ls_search *search, ls_query_filter *const *terms, uint32 n)
 		written = query->text.data + value->span.start;
 		len = (int) (value->span.end - value->span.start);
 		if (n > 1)
-			(void) ls_search_ask(search, psprintf("%.*s | head 1", len, written), 1, take_any,
-								 &found);
+			(void) ls_search_any(search, psprintf("%.*s", len, written), &found);
 		if (!found)
 		{
 			note_whole_word(search, value);
@@ -235,7 +218,7 @@ ls_search_note_words(ls_search *search)
 	int left = MOST_WORDS;
 
 	if (filter == NULL || search->n_indexes == 0 || search->from >= search->to ||
-		has_suggestion(search->query))
+		ls_query_has_suggestion(&search->query->warnings, search->query->warnings.n))
 		return;
 	if (filter->kind == LS_QUERY_FILTER_AND)
 	{
