@@ -148,7 +148,6 @@ drill: test-debug-install
 	@command -v pgbackrest > /dev/null || { echo "install the package pgbackrest first" >&2; exit 1; }
 	$(staged) test/drill/drill.pl
 
-# test/soak/soak.pl says what its variables do.
 # test/simulation/README.md says what is measured, assumed and calculated.
 .PHONY: simulation simulation-costs
 ## make simulation          what several servers would do, from the costs of one, 5 min: docs/scale.md; NODES="10 100" ORGANIZATIONS=1000000 EVENTS=1e9 SKEW=1.0 SEED=1
@@ -159,6 +158,7 @@ simulation-costs: bench-install build/unit/event_source
 	@$(staged) test/simulation/measure.pl > build/simulation-costs.tsv
 	@cp build/simulation-costs.tsv test/simulation/costs.tsv
 
+# test/soak/soak.pl says what its variables do.
 .PHONY: soak
 ## make soak                faults under load, nothing accepted may be lost, 20 min; ROUNDS=60 SEED= FAULTS= SECONDS= DURATION=
 soak: test-debug-install

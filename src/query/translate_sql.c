@@ -22,7 +22,7 @@ ls_sql_lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char) (c | 0x20) : c;
 }
 
-/* Takes this ls_sql_keyword, in either case. */
+/* Takes this keyword, in either case. */
 bool
 ls_sql_keyword(ls_query_source *s, const char *word)
 {
