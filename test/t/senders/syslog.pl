@@ -252,6 +252,19 @@ foreach my $pause (0, 0.5)
 	$t->wait_ready;
 }
 
+# Nor do messages that are refused, and wait: nobody has the organization.
+my $position = $t->log_position;
+$t->set('logsvc.syslog_listeners', "$set, tcp:$port{other}=nobody-has-it");
+$s = connect_to('other');
+print $s map { "<13>refused $_\n" } 1 .. 1000;
+ok(wait_until(sub { $t->log_text($position) =~ /listener tcp:$port{other}: messages wait, because they are refused: 404 NOT_FOUND/ }),
+	'messages that are refused wait');
+my $begun = time;
+$t->stop;
+cmp_ok(time - $begun, '<', 10, '... and do not hold up a stop');
+$t->start;
+$t->wait_ready;
+
 # ---- the setting ----
 
 foreach my $bad ('http:1=a', 'tcp:1', join ',', map { "tcp:$_=a" } 1 .. 17)
