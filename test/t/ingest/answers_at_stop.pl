@@ -1,5 +1,5 @@
-# answers_at_stop.pl: clients that send while the server stops. What was acknowledged is stored once;
-# who was told that it was not, or got no answer, may send it again and only that is stored.
+# answers_at_stop.pl: clients that send while the server stops. What was acknowledged is stored
+# once; what was refused is not stored, so that its sender may send it again.
 use strict;
 use warnings;
 

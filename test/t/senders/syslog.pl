@@ -257,7 +257,8 @@ my $position = $t->log_position;
 $t->set('logsvc.syslog_listeners', "$set, tcp:$port{other}=nobody-has-it");
 $s = connect_to('other');
 print $s map { "<13>refused $_\n" } 1 .. 1000;
-ok(wait_until(sub { $t->log_text($position) =~ /listener tcp:$port{other}: messages wait, because they are refused: 404 NOT_FOUND/ }),
+ok(wait_until(sub { $t->log_text($position)
+	=~ /listener tcp:$port{other}: messages wait, because they are refused: 404 NOT_FOUND/ }),
 	'messages that are refused wait');
 my $begun = time;
 $t->stop;
