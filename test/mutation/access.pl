@@ -29,6 +29,7 @@ my @rights = ('test/t/access/code_rights.pl');
 my @revoking = ('test/t/access/revocation_wins.pl');
 my @in_sql = ('test/t/access/sql_matrix.pl');
 my @changes = ('test/t/access/change_rates.pl');
+my @plans = ('test/t/access/hidden_plans.pl');
 my @foreign = ('test/t/access/foreign_organizations.pl');
 my @sessions = ('test/pgtap/access_session.sql', 'test/t/access/other_sessions.pl');
 my @rows = ('test/pgtap/row_security.sql', 'test/pgtap/access_isolation.sql');
@@ -247,6 +248,13 @@ my @mutations = (
 	['rights: what logsvc_reader changes', 'src/workers/guard_role.c', 'GetCommandLogLevel(statement) == LOGSTMT_DDL &&', 'false &&', @rights],
 	['rights: what only rewrites the catalogs', 'src/workers/guard.c', 'ls_guard_tenant(statement->utilityStmt);', '', 'test/t/access/tenant_roles.pl'],
 	['rights: who owns nothing', 'src/workers/guard_tenant.c', 'has_privs_of_role(user, entry->refobjid)', 'OidIsValid(entry->refobjid)', 'test/t/access/tenant_roles.pl'],
+	['plans: what a function of the service is planned as', 'src/workers/guard_plans.c', 'hide(&Debug_print_plan, &hidden_plan);', '', @plans],
+	['plans: what it is analyzed as', 'src/workers/guard_plans.c', 'hide(&Debug_print_parse, &hidden_parse);', '', @plans],
+	['plans: what it is rewritten to', 'src/workers/guard_plans.c', 'hide(&Debug_print_rewritten, &hidden_rewritten);', '', @plans],
+	['plans: of who calls', 'src/workers/guard_plans.c', 'bring_back(&Debug_print_plan, &hidden_plan);', '', @plans],
+	['tail: bytes of a client', 'src/gateway/gateway_socket.c', 'if (s->said > SAID_LIMIT)', 'if (false)', 'test/t/gateway/sockets.pl'],
+	['ingest: a commit that no standby confirmed', 'src/ingest/accept.c', 'i < accept->n_requests && !ProcDiePending; i++',
+		'i < accept->n_requests; i++', 'test/t/ingest/unconfirmed_commit.pl'],
 	['revoking: a route', 'src/api/handlers.c', 'case LS_ROUTE_TOKEN_REVOKE:', '', @revoking],
 	['revoking: superusers stay', 'src/workers/watcher.c', '!superuser_arg(user) && ', '', @revoking],
 	['revoking: operators stay', 'src/workers/watcher.c', 'is_member_of_role_nosuper(user, admin))', 'superuser_arg(admin))', @revoking],
