@@ -31,7 +31,8 @@ use Exporter 'import';
 use File::Path qw(remove_tree);
 use HTTP::Tiny;
 use IO::Socket::INET;
-use JSON::PP ();
+use JSON::PP (); # the tests use its true and false
+use JSON::XS ();
 use LogsvcConnection;
 use LogsvcOpenapi;
 use PostgreSQL::Test::Cluster;
@@ -44,8 +45,8 @@ our @EXPORT = qw(wait_until stays kill_process json_encode json_decode);
 # An interrupted test stops its servers too.
 $SIG{$_} = sub { die "interrupted\n" } foreach qw(INT TERM HUP);
 
-my $json = JSON::PP->new->canonical->allow_nonref;           # characters
-my $json_bytes = JSON::PP->new->canonical->allow_nonref->utf8; # UTF-8
+my $json = JSON::XS->new->canonical->allow_nonref;           # characters
+my $json_bytes = JSON::XS->new->canonical->allow_nonref->utf8; # UTF-8
 my @all;
 
 sub json_encode { return $json_bytes->encode($_[0]); }
