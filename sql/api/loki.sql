@@ -92,12 +92,14 @@ BEGIN
   IF coalesce(value, '') = '' THEN
     RETURN "default";
   END IF;
-  IF value !~ '^[0-9]{1,18}$' OR value::bigint = 0 THEN
+  IF value !~ '^[0-9]+$' OR value !~ '[1-9]' THEN
     PERFORM logsvc_internal.loki_refuse('limit must be a positive value');
   END IF;
-  IF value::bigint > most THEN
+  -- Not as a number: it may have any number of digits.
+  value := ltrim(value, '0');
+  IF length(value) > 9 OR value::integer > most THEN
     PERFORM logsvc_internal.loki_refuse(format('max entries limit per query exceeded, limit > '
-      'max_entries_limit_per_query (%s > %s)', value, most));
+      'max_entries_limit_per_query (%s > %s)', left(value, 40) || CASE WHEN length(value) > 40 THEN '...' ELSE '' END, most));
   END IF;
   RETURN value::integer;
 END

@@ -193,8 +193,8 @@ DECLARE
 	changed jsonb;
 BEGIN
 	PERFORM logsvc_internal.require_permission('dashboards:write');
-	IF jsonb_typeof(body -> 'q') = 'string' THEN
-		tested := logsvc_internal.tested_users(id, body ->> 'q');
+	IF jsonb_typeof(coalesce(body -> 'q', body -> 'query')) = 'string' THEN
+		tested := logsvc_internal.tested_users(id, coalesce(body ->> 'q', body ->> 'query'));
 	END IF;
 	changed := logsvc_internal.update_resource('saved_query', id, body, version);
 	IF tested <> logsvc_internal.tested_users(id) THEN

@@ -264,7 +264,7 @@ BEGIN
 	RETURN logsvc_internal.check_document(schema, body);
 EXCEPTION WHEN SQLSTATE 'LS001' THEN
 	GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
-	IF kind <> 'alert_rule' OR details NOT LIKE '[%' OR body ?| '{query,savedQueryId}' THEN
+	IF kind <> 'alert_rule' OR details NOT LIKE '[%' OR body ?| '{query,q,savedQueryId}' THEN
 		RAISE;
 	END IF;
 	PERFORM logsvc_internal.refuse(details::jsonb || logsvc_internal.problem(

@@ -269,13 +269,15 @@ find_exactly(const ls_call *call, ls_str name)
 
 /*
  * The argument that a parameter or member of that name is for; -1: none.  SQL's name of it will
- * do, and the two pairs of names for the ends of a time range stand for each other everywhere.
+ * do; the two pairs of names for the ends of a time range, and q and query, stand for each other
+ * everywhere.
  */
 static int
 find_argument(const ls_call *call, ls_str name)
 {
 	static const ls_str same[][2] = {{LS_STR("earliest"), LS_STR("from")},
-									 {LS_STR("latest"), LS_STR("to")}};
+									 {LS_STR("latest"), LS_STR("to")},
+									 {LS_STR("q"), LS_STR("query")}};
 	int found = find_exactly(call, name);
 
 	for (size_t i = 0; found < 0 && i < lengthof(same); i++)
@@ -403,6 +405,19 @@ moment_of(const ls_call *call, ls_str text, Datum *value)
 	return true;
 }
 
+static void
+wrong_time(ls_call *call, ls_str name, ls_str text)
+{
+	static const char expected[] = "expected a time as 2026-01-31T12:00:00Z, -24h or now";
+	ls_buf hint;
+
+	ls_buf_init(&hint, call->problems.arena);
+	ls_query_time_hint(text, true, &hint);
+	wrong(call, name,
+		  hint.len == 0 || hint.failed ? expected
+									   : psprintf("%s; %.*s", expected, (int) hint.len, hint.data));
+}
+
 /* A value that came as text, in the path or the query string. */
 static void
 set_text(ls_call *call, ls_str name, ls_str value)
@@ -431,7 +446,7 @@ set_text(ls_call *call, ls_str name, ls_str value)
 			break;
 		case LS_ARGUMENT_TIME:
 			if (!moment_of(call, value, out))
-				wrong(call, name, "expected a time as 2026-01-31T12:00:00Z, -24h or now");
+				wrong_time(call, name, value);
 			break;
 		case LS_ARGUMENT_TEXTS:
 			while (value.len > 0)

@@ -8,7 +8,7 @@
  * the names of their columns beside them (tables of searches).
  *
  * The columns of objects are the members that the rows have: those of events in
- * their usual order, then others as they come.  What is an object or a list is a
+ * their usual order, then others as they come.  A search without any says which its events could have.  What is an object or a list is a
  * cell of JSON, so a file has no more columns than the rows have members.
  *
  *-------------------------------------------------------------------------
@@ -40,6 +40,7 @@ typedef struct answer
 {
 	ls_str rows;
 	ls_str columns; /* of rows that are arrays; else empty */
+	ls_str members; /* names of columns where there are no rows; or empty */
 } answer;
 
 /* ---- the answer ---- */
@@ -149,6 +150,8 @@ read_answer(ls_str text, ls_arena *arena, answer *a, ls_rows_about *about)
 	{
 		if (ls_str_eq(name, LS_STR("data")))
 			data = member;
+		else if (ls_str_eq(name, LS_STR("columns")))
+			a->members = member;
 		else if (ls_str_eq(name, LS_STR("page")) || ls_str_eq(name, LS_STR("meta")))
 			read_about(member, arena, about);
 	}
@@ -204,6 +207,20 @@ read_columns(ls_str raw, ls_arena *arena, columns *c)
 		}
 		add_column(c, title);
 	}
+}
+
+/* ["id", "timestamp", ...] */
+static void
+read_names(ls_str raw, ls_arena *arena, columns *c)
+{
+	ls_json j;
+	ls_json_value v;
+
+	ls_json_init(&j, raw, arena, MAX_DEPTH);
+	if (!ls_json_read(&j, &v) || v.type != LS_JSON_ARRAY)
+		return;
+	while (ls_json_element(&j) && ls_json_read(&j, &v) && v.type == LS_JSON_STRING)
+		add_column(c, v.text);
 }
 
 /* The members that rows have; of rows that are no objects one column. */
@@ -376,7 +393,7 @@ bool
 ls_rows_write(ls_str text, ls_rows_form form, ls_arena *arena, ls_buf *out, ls_rows_about *about)
 {
 	columns *c = ls_new(arena, columns);
-	answer a = {LS_STR(""), LS_STR("")};
+	answer a = {LS_STR(""), LS_STR(""), LS_STR("")};
 
 	memset(about, 0, sizeof(*about));
 	if (c == NULL)
@@ -389,7 +406,11 @@ ls_rows_write(ls_str text, ls_rows_form form, ls_arena *arena, ls_buf *out, ls_r
 	if (a.columns.len > 0)
 		read_columns(a.columns, arena, c);
 	else if (form == LS_ROWS_CSV)
+	{
 		find_columns(a.rows, arena, c);
+		if (c->n == 0 && a.members.len > 0)
+			read_names(a.members, arena, c);
+	}
 	if (c->too_many)
 		return false;
 	if (form == LS_ROWS_CSV)

@@ -253,6 +253,22 @@ ls_document_set(ls_arena *arena, ls_json_node *object, const char *name, ls_json
 	return done;
 }
 
+bool
+ls_document_rename(ls_arena *arena, const ls_json_node *object, const char *from, const char *to)
+{
+	json_t *node = (json_t *) object;
+	json_t *member;
+	bool done = true;
+
+	if (!json_is_object(node) || json_object_get(node, to) != NULL ||
+		(member = json_object_get(node, from)) == NULL)
+		return true;
+	enter(arena);
+	done = json_object_set(node, to, member) == 0 && json_object_del(node, from) == 0;
+	leave();
+	return done;
+}
+
 static void
 write_object(ls_buf *buf, json_t *object)
 {

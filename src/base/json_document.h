@@ -52,6 +52,13 @@ extern bool ls_document_set(ls_arena *arena, ls_json_node *object, const char *n
 							ls_json_node *node);
 
 /*
+ * Gives a member of an object another name, unless there is a member of that name.  False when memory
+ * is short.
+ */
+extern bool ls_document_rename(ls_arena *arena, const ls_json_node *object, const char *from,
+							   const char *to);
+
+/*
  * Appends the text without white space, members in their order; numbers with a fraction have 15
  * digits.  buf->failed when the node is NULL or memory is short.
  */

@@ -98,6 +98,7 @@ typedef struct ls_decode_options
 	bool (*parses_json)(void *context, ls_str index);
 	void *index_context;
 	ls_parse parse;
+	bool wrapped;             /* objects that only hold a list of events are taken apart */
 	ls_peer_check check_peer; /* of messages of listeners; NULL: all are allowed */
 	void *peer_context;
 	ls_decode_sink sink;
@@ -123,6 +124,10 @@ typedef struct ls_decode_error
 	const char *code; /* EVENT_TOO_LARGE, VALIDATION_ERROR, INDEX_NOT_FOUND */
 	ls_str path;      /* inside the event: "event", "attributes"; may be empty */
 	ls_str message;
+	const char *list; /* NULL, or the list that it was in (wrapped_events.c): "logs" */
+	int wrapper;      /* the place of the object with that list; -1: it is the body */
+	uint32_t first;   /* index of the first event of that list */
+	bool value;       /* it was the member `value` of an element */
 } ls_decode_error;
 
 typedef enum ls_decode_failure
@@ -164,6 +169,7 @@ typedef struct ls_decode_result
 
 	ls_str ignored[LS_DECODE_MAX_IGNORED]; /* visible ASCII, no comma */
 	uint32_t n_ignored;
+	bool wrapped; /* the events were in lists of a wrapper, also where one event was expected */
 
 	/* Not by decoding: whoever answers says whether the sender reads little (ls_wire_is_brief). */
 	bool brief;
@@ -222,6 +228,13 @@ extern bool ls_decode_batch(const ls_decode_options *options, ls_str body,
 							ls_decode_result *result);
 extern bool ls_decode_ndjson(const ls_decode_options *options, ls_str body,
 							 ls_decode_result *result);
+
+/*
+ * The same routes with text/plain: each line is the text of an event.  One that is a JSON object is
+ * taken apart, unless options->parse forbids it; a body that is one JSON value of several lines, or
+ * an array, is refused.
+ */
+extern bool ls_decode_text(const ls_decode_options *options, ls_str body, ls_decode_result *result);
 
 /*
  * POST /v1/logs: an ExportLogsServiceRequest of OTLP (otlp.proto), as protobuf

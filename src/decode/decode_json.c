@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * decode_json.c
- *	  JSON bodies of the service's own routes: one event, a batch, lines (pure).
+ *	  JSON bodies of the service's own routes: one event, a batch, lines; lines of text (pure).
  *
  *-------------------------------------------------------------------------
  */
@@ -58,13 +58,28 @@ fail_events(ls_json_reader *reader, ls_str message)
 	return ls_event_builder_fail(&reader->builder, LS_DECODE_INVALID, "events", message, 0);
 }
 
+/* Ends a body in which there must be an event. */
+static bool
+end_list(ls_json_reader *reader)
+{
+	const ls_decode_result *result = reader->builder.result;
+
+	if (!end_body(reader))
+		return false;
+	return result->accepted + result->rejected > 0 ||
+		   fail_events(reader, LS_STR("expected at least one event"));
+}
+
 bool
 ls_decode_event(const ls_decode_options *options, ls_str body, ls_decode_result *result)
 {
 	ls_json_reader reader;
+	ls_json_wrapper wrapper;
 
 	if (!ls_json_reader_init(&reader, options, body, result))
 		return false;
+	if (options->wrapped && ls_json_find_wrapper(&reader, true, &wrapper))
+		return ls_json_read_wrapper(&reader, &wrapper, -1) && end_list(&reader);
 	reader.single = true;
 	if (ls_json_read_event(&reader) && !ls_json_commit_event(&reader))
 		return false;
@@ -82,22 +97,60 @@ read_events(ls_json_reader *reader)
 	return reader->json.error == NULL;
 }
 
+/* Elements of the array that the body is, of which the first one is a wrapper. */
+static bool
+read_wrappers(ls_json_reader *reader, ls_json_wrapper *wrapper)
+{
+	int number = 0;
+
+	do
+	{
+		if (number == 0 || ls_json_find_wrapper(reader, true, wrapper))
+		{
+			if (!ls_json_read_wrapper(reader, wrapper, number))
+				return false;
+		}
+		else if (!ls_json_read_event(reader) || !ls_json_commit_event(reader))
+			return false;
+		number++;
+	} while (ls_json_element(&reader->json));
+	return reader->json.error == NULL;
+}
+
+/* The array that the body is.  Only its first element is asked whether it is a wrapper. */
+static bool
+read_array(ls_json_reader *reader)
+{
+	ls_json begin = reader->json;
+	ls_json_wrapper wrapper;
+
+	if (reader->builder.options->wrapped && ls_json_element(&reader->json) &&
+		ls_json_find_wrapper(reader, true, &wrapper))
+		return read_wrappers(reader, &wrapper);
+	reader->json = begin;
+	return read_events(reader);
+}
+
 bool
 ls_decode_batch(const ls_decode_options *options, ls_str body, ls_decode_result *result)
 {
 	ls_json_reader reader;
+	ls_json_wrapper wrapper;
 	ls_json_value value;
 	ls_str key;
 	bool had_events = false;
 
 	if (!ls_json_reader_init(&reader, options, body, result))
 		return false;
+	/* A body with `events` is read below, where other members are ignored. */
+	if (options->wrapped && ls_json_find_wrapper(&reader, false, &wrapper))
+		return ls_json_read_wrapper(&reader, &wrapper, -1) && end_list(&reader);
 	if (!ls_json_read(&reader.json, &value))
 		return end_body(&reader);
 	if (value.type == LS_JSON_ARRAY)
 	{
 		had_events = true;
-		read_events(&reader);
+		read_array(&reader);
 	}
 	else if (value.type == LS_JSON_OBJECT)
 	{
@@ -176,6 +229,70 @@ ls_decode_ndjson(const ls_decode_options *options, ls_str body, ls_decode_result
 	}
 	if (result->accepted + result->rejected == 0)
 		return ls_event_builder_fail(&reader.builder, LS_DECODE_INVALID, "events",
+									 LS_STR("expected at least one event"), 0);
+	return true;
+}
+
+/* ---- lines of text ---- */
+
+/*
+ * Is the body one JSON value that lines would take to pieces: an array, or an object of several lines?
+ * Lines of which the first begins like JSON are read up to the first mistake only.
+ */
+static bool
+is_one_value(const ls_decode_options *options, ls_str body)
+{
+	ls_json_type type;
+	ls_str raw;
+	ls_json j;
+
+	ls_json_init(&j, body, options->scratch, LS_JSON_EVENT_DEPTH);
+	return ls_json_peek(&j, &type) && (type == LS_JSON_ARRAY || type == LS_JSON_OBJECT) &&
+		   ls_json_skip(&j, &raw) && ls_json_end(&j) &&
+		   (type == LS_JSON_ARRAY || memchr(raw.data, '\n', raw.len) != NULL);
+}
+
+bool
+ls_decode_text(const ls_decode_options *options, ls_str body, ls_decode_result *result)
+{
+	ls_decode_options own = *options;
+	ls_event_builder builder;
+	const char *begin = body.data;
+	const char *end = body.data + body.len;
+	const char *newline;
+
+	/* A browser's sendBeacon() says of JSON that it is text/plain. */
+	if (own.parse == LS_PARSE_BY_INDEX)
+		own.parse = LS_PARSE_JSON;
+	if (!ls_event_builder_init(&builder, &own, result))
+		return false;
+	if (is_one_value(&own, body))
+		return ls_event_builder_fail(
+			&builder, LS_DECODE_INVALID, "",
+			LS_STR("this is JSON and no lines of text: send it as application/json"), 0);
+	if (body.len >= 3 && memcmp(body.data, "\xEF\xBB\xBF", 3) == 0)
+		begin += 3;
+	for (const char *pos = begin; pos < end; pos = newline + (newline < end))
+	{
+		ls_str line;
+
+		newline = memchr(pos, '\n', (size_t) (end - pos));
+		if (newline == NULL)
+			newline = end;
+		line = ls_str_make(pos, (size_t) (newline - pos));
+		if (ls_json_blank(line))
+			continue;
+		if (line.data[line.len - 1] == '\r')
+			line.len--;
+		ls_event_builder_begin(&builder);
+		if (line.len <= own.limits.event_bytes)
+			ls_event_builder_field(&builder, LS_FIELD_EVENT,
+								   ls_event_builder_text(own.scratch, line));
+		if (!ls_event_builder_commit(&builder, line.len))
+			return false;
+	}
+	if (result->accepted + result->rejected == 0)
+		return ls_event_builder_fail(&builder, LS_DECODE_INVALID, "events",
 									 LS_STR("expected at least one event"), 0);
 	return true;
 }

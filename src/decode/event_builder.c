@@ -32,6 +32,7 @@ ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *option
 	result->dropped_bits = NULL;
 	result->n_dropped_words = 0;
 	result->n_ignored = 0;
+	result->wrapped = false;
 	result->brief = false;
 	result->items = NULL;
 	result->n_items = 0;
@@ -42,6 +43,10 @@ ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *option
 	builder->oldest = INT64_MIN;
 	builder->parses = options->parse == LS_PARSE_JSON;
 	builder->spare = NULL;
+	builder->error.list = NULL;
+	builder->error.wrapper = -1;
+	builder->error.first = 0;
+	builder->error.value = false;
 	builder->attributes =
 		ls_new_array(options->arena, ls_attribute, options->limits.attributes + 1);
 	if (builder->attributes == NULL)

@@ -898,6 +898,8 @@ ls_json_reader_init(ls_json_reader *reader, const ls_decode_options *options, ls
 	reader->single = false;
 	reader->inner = false;
 	reader->n_outer = 0;
+	reader->expanded = 0;
+	reader->shared = NULL;
 	ls_json_init(&reader->json, body, options->scratch, LS_JSON_EVENT_DEPTH);
 	if (body.len >= 3 && memcmp(body.data, "\xEF\xBB\xBF", 3) == 0)
 		reader->json.pos += 3;

@@ -41,8 +41,20 @@ typedef struct ls_json_reader
 	size_t n_outer;
 	ls_json_spare *spare; /* limits.attributes + 1 of them */
 	size_t n_spare;
-	bool spare_lost; /* there were more */
+	bool spare_lost;      /* there were more */
+	uint64_t expanded;    /* bytes of the events of wrappers so far, with what they share */
+	ls_attribute *shared; /* of a wrapper; limits.attributes + 1 of them */
 } ls_json_reader;
+
+/* An object that holds a list of events, and what is said of all of them (wrapped_events.c). */
+typedef struct ls_json_wrapper
+{
+	const char *name; /* of the list */
+	ls_str list;
+	ls_str common;   /* an object; empty: none */
+	ls_str texts[3]; /* members that become attributes; empty: none */
+	const char *names[3];
+} ls_json_wrapper;
 
 /* Deeper than any sane event. */
 #define LS_JSON_EVENT_DEPTH 64
@@ -59,6 +71,19 @@ extern bool ls_json_read_attributes(ls_json_reader *reader);
 
 /* Passes over the rest of a value of which `value` was read. */
 extern bool ls_json_pass_over(ls_json_reader *reader, const ls_json_value *value);
+
+/*
+ * Is the next value a wrapper?  Then the reader stands behind it.  It costs next to nothing where the
+ * first member has another name.  `events`: also one whose list has this name.
+ */
+extern bool ls_json_find_wrapper(ls_json_reader *reader, bool events, ls_json_wrapper *wrapper);
+
+/*
+ * Gives the events of a wrapper to the sink.  `number`: its place in an array of wrappers; -1: it is
+ * the body.  False when failure is no longer OK.
+ */
+extern bool ls_json_read_wrapper(ls_json_reader *reader, const ls_json_wrapper *wrapper,
+								 int number);
 
 /* Gives the event that was read to the sink, or records why not. */
 static inline bool

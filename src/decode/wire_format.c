@@ -9,11 +9,12 @@
 #include "src/decode/wire_format.h"
 
 #define JSON_OR_LINES "expected application/json or application/x-ndjson"
+#define JSON_LINES_OR_TEXT "expected application/json, application/x-ndjson or text/plain"
 #define JSON "expected application/json"
 #define ANY "any type is taken"
 #define PROTOBUF_OR_JSON "expected application/x-protobuf or application/json"
 
-#define MOST_FORMATS 2
+#define MOST_FORMATS 3
 
 typedef struct wire_route
 {
@@ -23,8 +24,9 @@ typedef struct wire_route
 } wire_route;
 
 static const wire_route wire_routes[] = {
-	[LS_ROUTE_INGEST] = {JSON_OR_LINES, {&ls_wire_event, &ls_wire_event_lines}},
-	[LS_ROUTE_INGEST_BATCH] = {JSON_OR_LINES, {&ls_wire_batch, &ls_wire_lines}},
+	[LS_ROUTE_INGEST] = {JSON_LINES_OR_TEXT,
+						 {&ls_wire_event, &ls_wire_event_lines, &ls_wire_event_text}},
+	[LS_ROUTE_INGEST_BATCH] = {JSON_LINES_OR_TEXT, {&ls_wire_batch, &ls_wire_lines, &ls_wire_text}},
 	[LS_ROUTE_OTLP] = {PROTOBUF_OR_JSON, {&ls_wire_otlp_json, &ls_wire_otlp_protobuf}},
 	[LS_ROUTE_LOKI_PUSH] = {PROTOBUF_OR_JSON, {&ls_wire_loki_json, &ls_wire_loki_protobuf}},
 	[LS_ROUTE_BULK] = {JSON_OR_LINES, {&ls_wire_bulk}},

@@ -10,7 +10,7 @@
  * on which route it is spoken.  Group commit (accept.c) and the gateway know
  * none of them by name.
  *
- *	wire_json.c		the service's own JSON: one event, a batch, lines
+ *	wire_json.c		the service's own JSON: one event, a batch, lines; lines of text
  *	wire_otlp.c		OpenTelemetry, as protobuf and as JSON
  *	wire_loki.c		Grafana Loki's push API, as protobuf and as JSON
  *	wire_elastic.c	Elasticsearch's bulk API, and what its clients ask before
@@ -103,8 +103,10 @@ typedef struct ls_wire_format
 
 extern const ls_wire_format ls_wire_event;       /* one event, or a text */
 extern const ls_wire_format ls_wire_event_lines; /* the same route, one event a line */
+extern const ls_wire_format ls_wire_event_text;  /* the same route, a text a line */
 extern const ls_wire_format ls_wire_batch;
 extern const ls_wire_format ls_wire_lines;
+extern const ls_wire_format ls_wire_text;
 extern const ls_wire_format ls_wire_otlp_json;
 extern const ls_wire_format ls_wire_otlp_protobuf;
 extern const ls_wire_format ls_wire_loki_json;

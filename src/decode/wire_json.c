@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * wire_json.c
- *	  The wire formats of the service's own JSON: one event, a batch, and
- *	  lines; what their senders are told, which SQL callers read too (pure).
+ *	  The wire formats of the service's own routes: one event, a batch, lines of
+ *	  JSON or text; what their senders are told, which SQL callers read too (pure).
  *
  *-------------------------------------------------------------------------
  */
@@ -28,8 +28,17 @@ listed(const ls_decode_result *result, uint32_t count)
 static void
 append_path(ls_buf *buf, const ls_decode_error *error, bool single)
 {
-	if (!single)
-		ls_buf_printf(buf, "events[%u]%s", error->index, error->path.len > 0 ? "." : "");
+	bool listed = error->list != NULL;
+
+	if (listed && error->wrapper >= 0)
+		ls_buf_printf(buf, "[%d].", error->wrapper);
+	if (listed)
+		ls_buf_printf(buf, "%s[%u]%s", error->list, error->index - error->first,
+					  error->value ? ".value" : "");
+	else if (!single)
+		ls_buf_printf(buf, "events[%u]", error->index);
+	if ((listed || !single) && error->path.len > 0)
+		ls_buf_char(buf, '.');
 	ls_buf_str(buf, error->path);
 }
 
@@ -101,6 +110,8 @@ ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result, bool single
 void
 ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool single)
 {
+	/* A wrapper came where one event was expected. */
+	single = single && !result->wrapped;
 	ls_buf_char(buf, '[');
 	for (uint32_t i = 0; i < listed(result, result->n_errors); i++)
 	{
@@ -115,7 +126,7 @@ void
 ls_ingest_error_text(ls_buf *buf, const ls_decode_error *error, bool single)
 {
 	append_path(buf, error, single);
-	if (!single || error->path.len > 0)
+	if (!single || error->path.len > 0 || error->list != NULL)
 		ls_buf_lit(buf, ": ");
 	ls_buf_str(buf, error->message);
 }
@@ -173,13 +184,14 @@ answer_batch(const ls_wire_result *result, ls_buf *body, ls_response *response)
 	end_answer(result, false, body, response);
 }
 
-/* Lines are many events unless there is one. */
+/* Lines are many events unless there is one; a wrapper is asked for what became of each. */
 static void
 answer_event(const ls_wire_result *result, ls_buf *body, ls_response *response)
 {
 	char id[LS_EVENT_ID_LENGTH];
 
-	if (result->decoded->accepted != 1 || result->decoded->rejected != 0)
+	if (result->decoded->wrapped || result->decoded->accepted != 1 ||
+		result->decoded->rejected != 0)
 	{
 		answer_batch(result, body, response);
 		return;
@@ -217,3 +229,22 @@ const ls_wire_format ls_wire_lines = {.door = LS_DOOR_BATCH,
 									  .decode = ls_decode_ndjson,
 									  .answer = answer_batch,
 									  .most_rejected = LS_MOST_REJECTED};
+
+static bool
+is_text(const ls_request *request)
+{
+	return ls_request_is_type(request, "text/plain");
+}
+
+const ls_wire_format ls_wire_event_text = {.door = LS_DOOR_JSON,
+										   .accepts = is_text,
+										   .decode = ls_decode_text,
+										   .answer = answer_event,
+										   .most_rejected = LS_MOST_REJECTED,
+										   .one_event = true};
+
+const ls_wire_format ls_wire_text = {.door = LS_DOOR_BATCH,
+									 .accepts = is_text,
+									 .decode = ls_decode_text,
+									 .answer = answer_batch,
+									 .most_rejected = LS_MOST_REJECTED};

@@ -87,6 +87,15 @@ leading_number(ls_str s, int64_t *value)
 	return n;
 }
 
+static bool
+all_digits(ls_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (s.data[i] < '0' || s.data[i] > '9')
+			return false;
+	return true;
+}
+
 static ls_str
 after(ls_str s, size_t n)
 {
@@ -105,12 +114,73 @@ has_zone(ls_str s)
 	return false;
 }
 
+/* 9:00, 09:00, 09:00:30 as the distance from midnight. */
+static bool
+read_clock(ls_str s, ls_time *at)
+{
+	static const int64_t most[] = {23, 59, 59};
+	ls_time sum = 0;
+	int fields = 0;
+
+	for (int64_t micros = 3600 * LS_USECS_PER_SEC; fields < 3; micros /= 60)
+	{
+		int64_t v;
+		size_t n = leading_number(s, &v);
+
+		if (n == 0 || n > 2 || (fields > 0 && n != 2) || v > most[fields])
+			return false;
+		sum += v * micros;
+		s = after(s, n);
+		fields++;
+		if (s.len == 0)
+			break;
+		if (s.data[0] != ':')
+			return false;
+		s = after(s, 1);
+	}
+	*at = sum;
+	return fields > 1 && s.len == 0;
+}
+
+/* [+-]N unit, up to its end or an @; false: it is none. */
+static bool
+read_shift(ls_str *s, ls_query_duration *shift)
+{
+	bool negative = s->data[0] == '-';
+	ls_str rest = negative || s->data[0] == '+' ? after(*s, 1) : *s;
+	const char *at;
+	size_t unit_len;
+	int64_t v;
+	size_t n = leading_number(rest, &v);
+
+	rest = after(rest, n);
+	at = rest.len > 0 ? memchr(rest.data, '@', rest.len) : NULL;
+	unit_len = at != NULL ? (size_t) (at - rest.data) : rest.len;
+	if (n == 0 || v > MAX_AMOUNT || !find_unit(ls_str_make(rest.data, unit_len), &shift->unit))
+		return false;
+	shift->amount = negative ? -v : v;
+	*s = after(rest, unit_len);
+	return true;
+}
+
+/* @d, @d+9h */
+static bool
+read_snap(ls_str s, ls_query_time *time)
+{
+	size_t n = 1;
+
+	while (n < s.len && s.data[n] != '+' && s.data[n] != '-')
+		n++;
+	if (s.data[0] != '@' || !find_unit(ls_str_make(s.data + 1, n - 1), &time->snap))
+		return false;
+	s = after(s, n);
+	return s.len == 0 || (read_shift(&s, &time->after) && s.len == 0);
+}
+
 bool
 ls_query_time_parse(ls_str text, ls_query_time *time)
 {
 	ls_str rest = text;
-	bool negative = false;
-	bool sign;
 	int64_t v;
 	size_t n;
 
@@ -118,15 +188,19 @@ ls_query_time_parse(ls_str text, ls_query_time *time)
 	time->text = text;
 	if (text.len == 0)
 		return false;
-	if (ls_str_eq(text, LS_STR("now")))
-		return true;
-
 	n = leading_number(text, &v);
 	if (n == text.len && (n == 10 || n == 13))
 	{
 		time->absolute = true;
 		time->at = v * (n == 10 ? LS_USECS_PER_SEC : 1000);
 		return true;
+	}
+	if ((text.len == 16 || text.len == 19) && n == 15 && all_digits(text))
+	{
+		/* Of nanoseconds the last three digits do not count. */
+		time->absolute = true;
+		time->at = v * 10 + (text.data[15] - '0');
+		return time->at < END_TIME;
 	}
 	if (ls_time_parse_iso(text, &time->at))
 	{
@@ -135,31 +209,24 @@ ls_query_time_parse(ls_str text, ls_query_time *time)
 		return time->at >= FIRST_TIME && time->at < END_TIME;
 	}
 
-	sign = rest.data[0] == '-' || rest.data[0] == '+';
-	if (sign)
+	if (read_clock(text, &time->at))
 	{
-		negative = rest.data[0] == '-';
-		rest = after(rest, 1);
+		time->clock = true;
+		return true;
 	}
-	n = leading_number(rest, &v);
-	if (n > 0)
+	time->at = 0;
+	if (text.len >= 3 && memcmp(text.data, "now", 3) == 0)
 	{
-		const char *at;
-		size_t unit_len;
-
-		rest = after(rest, n);
-		at = rest.len > 0 ? memchr(rest.data, '@', rest.len) : NULL;
-		unit_len = at != NULL ? (size_t) (at - rest.data) : rest.len;
-		if (v > MAX_AMOUNT || !find_unit(ls_str_make(rest.data, unit_len), &time->shift.unit))
-			return false;
-		time->shift.amount = negative ? -v : v;
-		rest = after(rest, unit_len);
+		rest = after(text, 3);
 		if (rest.len == 0)
 			return true;
+		/* now5m is no time. */
+		if (rest.data[0] != '-' && rest.data[0] != '+' && rest.data[0] != '@')
+			return false;
 	}
-	else if (sign)
+	if (rest.data[0] != '@' && !read_shift(&rest, &time->shift))
 		return false;
-	return rest.len > 1 && rest.data[0] == '@' && find_unit(after(rest, 1), &time->snap);
+	return rest.len == 0 || read_snap(rest, time);
 }
 
 /* ---- calendar ---- */
@@ -345,7 +412,8 @@ ls_query_bin_span(ls_str text, ls_query_duration *span)
 	ls_query_time time;
 
 	if (text.len == 0 || text.data[0] < '0' || text.data[0] > '9' ||
-		!ls_query_time_parse(text, &time) || time.absolute || time.snap != LS_QUERY_UNIT_NONE)
+		!ls_query_time_parse(text, &time) || time.absolute || time.clock ||
+		time.snap != LS_QUERY_UNIT_NONE)
 		return false;
 	*span = time.shift;
 	return span->unit != LS_QUERY_UNIT_NONE && span->amount >= 1 &&
@@ -401,11 +469,18 @@ ls_query_time_resolve(const ls_query_time *time, ls_time now, const ls_query_zon
 {
 	if (time->absolute)
 		*result = time->local ? ls_query_time_utc(time->at, zone) : time->at;
+	else if (time->clock)
+	{
+		ls_time local = snap_local(ls_query_time_local(now, zone), LS_QUERY_DAY);
+
+		*result = ls_query_time_utc(local + time->at, zone);
+	}
 	else
 	{
 		if (!ls_query_time_add(now, time->shift, zone, result))
 			return false;
 		*result = ls_query_time_snap(*result, time->snap, zone);
+		return ls_query_time_add(*result, time->after, zone, result) && in_range(*result);
 	}
 	return in_range(*result);
 }

@@ -36,8 +36,8 @@ typedef struct ls_query_duration
 } ls_query_duration;
 
 /*
- * A time as written: either absolute, or now + shift, then snapped down.
- * `now` has neither shift nor snap.
+ * A time as written: either absolute, or now + shift, then snapped down, then shifted again; or
+ * a time of today.  `now` has neither shift nor snap.
  */
 typedef struct ls_query_time
 {
@@ -46,6 +46,8 @@ typedef struct ls_query_time
 	ls_time at;              /* absolute */
 	ls_query_duration shift; /* relative; unit NONE: none */
 	ls_query_unit snap;      /* relative; NONE: none */
+	ls_query_duration after; /* relative, after the snap; unit NONE: none */
+	bool clock;              /* a time of today: `at` is its distance from midnight on a clock */
 	ls_str text;             /* as written */
 	ls_query_span span;
 } ls_query_time;
@@ -62,9 +64,9 @@ typedef struct ls_query_zone
 } ls_query_zone;
 
 /*
- * Parses a time of the language: now, [+-]N unit [@unit], @unit, an ISO date
- * or time, or the time since 1970 as 10 digits (seconds) or 13 digits
- * (milliseconds).  Units: s m h d w mon y.  False when the text is not a time.
+ * Parses a time of the language: now, [now][+-]N unit [@unit[+-N unit]], [now]@unit[+-N unit], an ISO
+ * date or time, 9:00 or 09:00:30 (of today), or the time since 1970 as 10 digits (seconds), 13
+ * (milliseconds), 16 or 19.  Units: s m h d w mon y.  False when the text is not a time.
  * The parameters `earliest` and `latest` of a search use it too.  `text` is kept
  * as a view.
  */

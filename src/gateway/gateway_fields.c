@@ -203,7 +203,8 @@ ls_request_fields(ls_connection *c, const char *header, size_t len)
 		else if (is_single(request, field) && check->status == 0)
 		{
 			check->status = 400;
-			check->problem = "A credential header was sent twice";
+			check->problem = field == &request->origin ? "Header Origin was sent twice"
+													   : "A credential header was sent twice";
 		}
 	}
 	if ((request->user_agent.len > 0 && is_elastic_agent(request->user_agent)) ||

@@ -157,7 +157,7 @@ ls_accept_refuse_decoded(ls_accept *accept, const ls_wire_format *format, const 
 		case LS_DECODE_OK:
 			break;
 	}
-	if (format->one_event)
+	if (format->one_event && !result->wrapped)
 	{
 		id = ls_error_of_code(result->errors[0].code);
 		ls_buf_init(&text, accept->arena);

@@ -221,6 +221,7 @@ decode_options(ls_accept *accept, const ls_wire_format *format, const ls_request
 	options->peer_context = sender;
 	options->arena = accept->arena;
 	options->scratch = accept->scratch;
+	options->wrapped = true;
 	return choose_index(accept, request, options) && choose_parse(accept, request, options);
 }
 

@@ -325,6 +325,7 @@ logsvc_ingest(PG_FUNCTION_ARGS)
 	bool decoded;
 
 	ls_sender_options(&sink, &call->sender, call->builders[0], next_builder, call, &options);
+	options.wrapped = true;
 	options.arena = call->arena;
 	options.scratch = call->scratch;
 	enter_pipelines(&sink, &options);

@@ -490,6 +490,15 @@ typedef struct ls_query
  */
 extern bool ls_query_parse(ls_str text, ls_arena *arena, ls_query **query, ls_query_error *error);
 
+/*
+ * time_hint.c: a time that begins a range: as ls_query_time_parse, and today and yesterday, which begin
+ * at midnight.  As an end they could mean the whole day, and are none.
+ */
+extern bool ls_query_begin_parse(ls_str text, ls_query_time *time);
+
+/* Appends what to write for a text that is no time; nothing where it is not known. */
+extern void ls_query_time_hint(ls_str text, bool latest, ls_buf *hint);
+
 /* The same without a look for other languages. */
 extern bool ls_query_parse_only(ls_str text, ls_arena *arena, ls_query **query,
 								ls_query_error *error);

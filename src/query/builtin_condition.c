@@ -13,6 +13,7 @@
 #include "src/query/parser.h"
 
 #include "src/decode/decode.h"
+#include "src/query/translate.h"
 
 static const ls_str levels_in_order[LS_QUERY_LEVELS] = {
 	LS_STR("trace"), LS_STR("debug"), LS_STR("info"),
@@ -264,17 +265,24 @@ ls_query_check_head_value(ls_query_state *state, const ls_query_field *field, ls
 	const char *scope = op == LS_QUERY_OP_LT || op == LS_QUERY_OP_LE ? "latest" : "earliest";
 	ls_str levels[LS_QUERY_LEVELS];
 	ls_str text = value->text;
+	ls_query_period period;
 	ls_query_time time;
+	ls_buf hint;
+	ls_time at;
 	bool now;
 
 	if (builtin == LS_QUERY_NOT_BUILTIN && !field->attributes)
 		builtin = ls_query_builtin_alias(field->name);
-	if (!ordered)
+	/* A day may be meant, which a warning says where it finds nothing. */
+	if (!ordered &&
+		((field->builtin != LS_QUERY_TIMESTAMP && field->builtin != LS_QUERY_INGESTED_AT) ||
+		 value->wildcard || ls_query_period_parse(text, &period)))
 		return true;
 	if (field->builtin == LS_QUERY_LEVEL && ls_query_levels(op, text, levels) < 0)
 		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, value->span, EXPECTED_LEVELS,
 								"this is no level");
-	if (builtin != LS_QUERY_TIMESTAMP || value->kind == LS_QUERY_NUMBER)
+	if ((builtin != LS_QUERY_TIMESTAMP && field->builtin != LS_QUERY_INGESTED_AT) ||
+		value->kind == LS_QUERY_NUMBER)
 		return true;
 	now = text.len > 4 && memcmp(text.data, "now", 3) == 0 &&
 		  (text.data[3] == '-' || text.data[3] == '+');
@@ -284,12 +292,26 @@ ls_query_check_head_value(ls_query_state *state, const ls_query_field *field, ls
 		text = LS_STR("@d");
 	else if (ls_str_eq_nocase(text, LS_STR("yesterday")))
 		text = LS_STR("-1d@d");
-	if (ls_query_time_parse(text, &time) && !time.absolute)
+	if (builtin == LS_QUERY_TIMESTAMP && ls_query_time_parse(text, &time) && !time.absolute)
 	{
 		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, value->span, NULL,
 						 "a time that counts from now is written %s=%.*s", scope, (int) text.len,
 						 text.data);
 		ls_query_set_hint(state, "write %s=%.*s", scope, (int) text.len, text.data);
+		return false;
+	}
+	if (field->builtin != LS_QUERY_NOT_BUILTIN && !ls_time_parse_iso(text, &at))
+	{
+		/* As a text it would be before or after all times. */
+		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, value->span, NULL,
+						 "expected an ISO date or time");
+		ls_buf_init(&hint, state->arena);
+		if (ls_query_time_parse(text, &time))
+			ls_buf_lit(&hint, "for an hour ago write | where ingested_at > now() - 3600");
+		else
+			ls_query_time_hint(text, scope[0] == 'l', &hint);
+		if (hint.len > 0 && !hint.failed)
+			ls_query_set_hint(state, "%.*s", (int) hint.len, hint.data);
 		return false;
 	}
 	return true;

@@ -1,12 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * event_rows.c
- *	  Found events as rows of logsvc.events() and logsvc.logs.
+ *	  Found events as rows of logsvc.events() and logsvc.logs, and warnings as notices.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/query/query.h"
 
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
@@ -86,4 +90,53 @@ ls_event_sink_make(MemoryContext context, Tuplestorestate *rows, TupleDesc desc)
 	sink->arena = ls_context_arena(context, EVENT_MEMORY);
 	sink->context = AllocSetContextCreate(context, "event of a search", ALLOCSET_DEFAULT_SIZES);
 	return sink;
+}
+
+/* ---- notices ---- */
+
+/* A statement may call the function for each of its rows: each warning is said once, so many at most. */
+#define MOST_TOLD 20
+
+bool
+ls_search_is_told(void)
+{
+	return whereToSendOutput == DestRemote && client_min_messages <= NOTICE && !IsParallelWorker();
+}
+
+static bool
+is_new(const ls_query_warning *warning)
+{
+	static TimestampTz statement;
+	static uint32 told[MOST_TOLD];
+	static int n;
+	uint32 hash =
+		hash_bytes((const unsigned char *) warning->message.data, (int) warning->message.len);
+
+	if (statement != GetCurrentStatementStartTimestamp())
+		n = 0;
+	statement = GetCurrentStatementStartTimestamp();
+	for (int i = 0; i < n; i++)
+		if (told[i] == hash)
+			return false;
+	if (n == MOST_TOLD)
+		return false;
+	told[n++] = hash;
+	return true;
+}
+
+void
+ls_search_tell(const ls_search *search)
+{
+	const ls_query_warnings *warnings = &search->query->warnings;
+
+	for (uint32 i = 0; i < warnings->n; i++)
+	{
+		const ls_query_warning *w = warnings->items[i];
+
+		if (!is_new(w))
+			continue;
+		ereport(NOTICE, errmsg("%s", ls_cstring_of_str(w->message)),
+				w->suggestion.len > 0 ? errhint("Search for: %s", ls_cstring_of_str(w->suggestion))
+									  : 0);
+	}
 }

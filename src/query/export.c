@@ -283,9 +283,8 @@ prepare(export *e, ls_search *search)
 	e->to_check = begun && !search->by_row;
 }
 
-/* The columns of the file. */
-static void
-set_columns(export *e, const ls_plan *plan)
+ls_str *
+ls_plan_members(const ls_plan *plan, int *n_members)
 {
 	ls_str *columns = palloc(sizeof(ls_str) * (Size) Max(plan->n_columns, LS_EXPORT_MEMBERS));
 	static const ls_query_builtin builtins[LS_EXPORT_MEMBERS] = {
@@ -294,7 +293,6 @@ set_columns(export *e, const ls_plan *plan)
 		LS_QUERY_TRACE_ID, LS_QUERY_SPAN_ID,   LS_QUERY_TEMPLATE_ID, LS_QUERY_NOT_BUILTIN};
 	int n = 0;
 
-	e->rows.table = plan->table;
 	for (int i = 0; plan->table && i < plan->n_columns; i++)
 		columns[n++] = plan->columns[i].name;
 	for (int i = 0; !plan->table && i < LS_EXPORT_MEMBERS; i++)
@@ -302,8 +300,8 @@ set_columns(export *e, const ls_plan *plan)
 		if ((plan->members >> builtins[i] & 1) != 0)
 			columns[n++] = ls_export_members[i];
 	}
-	e->rows.columns = columns;
-	e->rows.n_columns = n;
+	*n_members = n;
+	return columns;
 }
 
 /* How many rows the next piece should look at, so that they are PIECE_BYTES. */
@@ -347,7 +345,8 @@ run_piece(export *e, ls_search *search)
 		start.offset--;
 	plan = ls_search_plan(search, &start);
 	plan->memory = SORT_MEMORY;
-	set_columns(e, plan);
+	e->rows.table = plan->table;
+	e->rows.columns = ls_plan_members(plan, &e->rows.n_columns);
 	e->out.len = 0;
 	ls_buf_reserve(&e->out, e->bytes + e->bytes / 8);
 	if (!begun)

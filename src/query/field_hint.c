@@ -112,7 +112,7 @@ ls_search_meant_range(const ls_query_filter *filter)
 	if (!begin && !is_one_of(filter->field->name, ends, lengthof(ends)))
 		return NULL;
 	text = ls_cstring_of_str(filter->values.items[0]->text);
-	if (!ls_query_time_parse(ls_str_of_cstring(text), &time))
+	if (!(begin ? ls_query_begin_parse : ls_query_time_parse)(ls_str_of_cstring(text), &time))
 		return NULL;
 	/* An hour ago is what 1h means for a time that is past. */
 	if (!time.absolute && time.shift.unit != LS_QUERY_UNIT_NONE && text[0] >= '0' && text[0] <= '9')

@@ -94,7 +94,10 @@ typedef struct ls_search
 	const ls_given_part *given;
 	ls_str *given_indexes; /* that the rows are in */
 	int n_given_indexes;
-	ls_str level; /* of GET /logs, which has no query; empty: none */
+	/* Of GET /logs, which has no query; empty: none. */
+	ls_str level;
+	ls_str service;
+	ls_str source;
 
 	/* derived from it */
 	ls_arena *arena;
@@ -241,10 +244,21 @@ extern void ls_search_note_members(ls_search *search);
 /* Warns about words that are values of fields; the search has found nothing. */
 extern void ls_search_note_words(ls_search *search);
 
+/* ---- together_note.c ---- */
+
+/* Warns about two values of a field, and about units behind numbers; the search has found nothing. */
+extern void ls_search_note_together(ls_search *search);
+
 /* ---- near_value.c; in SPI ---- */
 
-/* Warns about values that no event has where another one is spelt like them; the search has found nothing. */
-extern void ls_search_note_near_values(ls_search *search);
+/*
+ * Warns about values that no event has: another one is spelt like them, or these there are.  The
+ * search has found nothing, or is a `table` of nothing.
+ */
+extern void ls_search_note_near_values(ls_search *search, bool table);
+
+/* The same for a parameter of GET /logs; an empty text is none. */
+extern void ls_search_note_parameter(ls_search *search, ls_query_builtin builtin, ls_str text);
 
 /* ---- field_hint.c ---- */
 
@@ -355,6 +369,11 @@ typedef struct ls_plan
 	const char *inside;     /* names of the stages that scans run; NULL: none */
 } ls_plan;
 
+/*
+ * export.c: the columns of a table, or the members that events can have, in their usual order.
+ */
+extern ls_str *ls_plan_members(const ls_plan *plan, int *n_members);
+
 /* Where a page begins. */
 typedef struct ls_position
 {
@@ -431,6 +450,13 @@ typedef struct ls_event_sink ls_event_sink;
 /* Makes a sink in a child of `context`; it lives as long as that. */
 extern ls_event_sink *ls_event_sink_make(MemoryContext context, Tuplestorestate *rows,
 										 TupleDesc desc);
+
+/*
+ * The warnings of a search as notices.  Does a client see them?  Workers have none, and answers over HTTP
+ * have the warnings themselves.
+ */
+extern bool ls_search_is_told(void);
+extern void ls_search_tell(const ls_search *search);
 
 /* An ls_plan_row: takes a row of a plan of events. */
 extern bool ls_event_sink_row(void *sink, const ls_position *position, char **texts);
@@ -534,6 +560,10 @@ extern bool ls_search_ask(const ls_search *search, const char *text, int limit, 
 
 /* level_note.c: is there an event in the range of the search that matches?  *found.  False: as above. */
 extern bool ls_search_any(const ls_search *search, const char *filter, bool *found);
+
+/* Runs a plan of events, and if `warned` adds the warnings that ls_search_answer would. */
+extern void ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_row row,
+							 void *context);
 
 /* Runs a plan and calls `row` for each row until it returns false. */
 extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);

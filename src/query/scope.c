@@ -141,10 +141,24 @@ ls_search_zone(ls_search *search)
 	search->zone = ls_zone_of_organization(&search->principal->organization);
 }
 
+static void
+invalid_time(ls_search *search, ls_str text, bool latest, const char *name)
+{
+	ls_buf message;
+
+	ls_buf_init(&message, search->arena);
+	ls_buf_lit(&message, "expected now, -15m, -1h@h, 09:00, an ISO time, or an epoch");
+	ls_buf_lit(&message, "; ");
+	ls_query_time_hint(text, latest, &message);
+	if (message.len >= 2 && memcmp(message.data + message.len - 2, "; ", 2) == 0)
+		message.len -= 2;
+	ls_search_invalid(name, ls_cstring_of_str(ls_str_make(message.data, message.len)));
+}
+
 /* `otherwise`: without one in the query and without a parameter. */
 static ls_time
-bound(ls_search *search, const ls_query_time *in_query, ls_str parameter, const char *name,
-	  ls_time otherwise)
+bound(ls_search *search, const ls_query_time *in_query, ls_str parameter, bool latest,
+	  const char *name, ls_time otherwise)
 {
 	const ls_query_zone *zone = &search->zone;
 	ls_query_time parsed;
@@ -158,9 +172,8 @@ bound(ls_search *search, const ls_query_time *in_query, ls_str parameter, const 
 	}
 	if (parameter.data == NULL || parameter.len == 0)
 		return otherwise;
-	if (!ls_query_time_parse(parameter, &parsed))
-		ls_search_invalid(name, "expected now, -15m, -1h@h, an ISO time, or an epoch of 10 or 13 "
-								"digits");
+	if (!(latest ? ls_query_time_parse : ls_query_begin_parse)(parameter, &parsed))
+		invalid_time(search, parameter, latest, name);
 	if (!ls_query_time_resolve(&parsed, search->now, zone, &result))
 		ls_search_invalid(name, "this time is outside of the years 1 to 9999");
 	return result;
@@ -175,7 +188,7 @@ warn_sign(ls_search *search, const ls_query_time *in_query, ls_str parameter, co
 
 	if (in_query != NULL || parameter.data == NULL || parameter.len == 0 ||
 		parameter.data[0] < '0' || parameter.data[0] > '9' ||
-		!ls_query_time_parse(parameter, &time) || time.absolute)
+		!ls_query_time_parse(parameter, &time) || time.absolute || time.clock)
 		return false;
 	ls_query_warn(search->query, search->arena, "EMPTY_RANGE", (ls_query_span){0, 0},
 				  "no event is in the time range: %s=%.*s is in the future; the past is -%.*s",
@@ -193,9 +206,10 @@ ls_search_range(ls_search *search)
 	ls_search_zone(search);
 	if (search->has_range)
 		return;
-	search->from = bound(search, search->query->earliest, search->earliest, search->earliest_name,
-						 all ? search->given->min_time : search->now - LS_USECS_PER_DAY);
-	search->to = bound(search, search->query->latest, search->latest, search->latest_name,
+	search->from =
+		bound(search, search->query->earliest, search->earliest, false, search->earliest_name,
+			  all ? search->given->min_time : search->now - LS_USECS_PER_DAY);
+	search->to = bound(search, search->query->latest, search->latest, true, search->latest_name,
 					   all ? search->given->max_time + 1 : search->now);
 	if ((search->from >= search->to || search->from > search->now) &&
 		(warn_sign(search, search->query->earliest, search->earliest, search->earliest_name) ||
@@ -261,6 +275,30 @@ index_not_found(ls_str name)
 {
 	ereport(ERROR, errcode(ls_errcode(LS_ERROR_INDEX_NOT_FOUND)),
 			errmsg("index \"%s\" does not exist", ls_cstring_of_str(name)));
+}
+
+#define MOST_NAMED 5
+
+/* A wildcard may match none, now or always: it is no error, but it finds nothing. */
+static void
+warn_index(ls_search *search, const ls_query_value *value, const ls_str *names, int n)
+{
+	ls_buf list;
+	int named = 0;
+
+	ls_buf_init(&list, search->arena);
+	for (int i = 0; i < n && named <= MOST_NAMED; i++)
+	{
+		if (!may_see(search, names[i], false))
+			continue;
+		if (named > 0)
+			ls_buf_lit(&list, ", ");
+		ls_buf_str(&list, named < MOST_NAMED ? names[i] : LS_STR("..."));
+		named++;
+	}
+	ls_query_warn(search->query, search->arena, "UNKNOWN_INDEX", value->span,
+				  "no index matches %.*s; indexes there are: %.*s", (int) value->text.len,
+				  value->text.data, (int) list.len, list.failed || list.len == 0 ? "" : list.data);
 }
 
 /*
@@ -330,6 +368,8 @@ ls_search_indexes(ls_search *search, const ls_query_values *named)
 		}
 		if (!found && !value->wildcard)
 			index_not_found(value->text);
+		if (!found && search->query != NULL)
+			warn_index(search, value, names, n);
 	}
 	search->indexes = palloc0(sizeof(ls_str) * (Size) (n + 1));
 	for (int i = 0; i < n; i++)

@@ -56,20 +56,16 @@ ls_query_time_scope(ls_query_state *state, bool latest, ls_query_token token, ls
 
 	if (scope == NULL || value == NULL)
 		return NULL;
-	if (!ls_query_time_parse(value->text, &time))
+	if (!(latest ? ls_query_time_parse : ls_query_begin_parse)(value->text, &time))
 	{
+		ls_buf hint;
+
 		ls_query_fail_expected(state, LS_QUERY_ERROR_SYNTAX, token.span, forms,
 							   sizeof(forms) / sizeof(forms[0]));
-		if (ls_str_eq_nocase(value->text, LS_STR("yesterday")))
-			ls_query_set_hint(state, "yesterday is earliest=-1d@d latest=@d");
-		else if (ls_str_eq_nocase(value->text, LS_STR("today")))
-			ls_query_set_hint(state, "today is earliest=@d");
-		else if (memchr(value->text.data, '/', value->text.len) != NULL)
-			ls_query_set_hint(state, "a date is written 2026-01-31, a time 2026-01-31T15:00:00Z");
-		else if (value->text.len > 2 && value->text.data[value->text.len - 2] == 'w')
-			ls_query_set_hint(state, "weeks begin on Monday: write @w");
-		else if (value->text.len > 4 && memcmp(value->text.data, "now-", 4) == 0)
-			ls_query_set_hint(state, "write %s", value->text.data + 3);
+		ls_buf_init(&hint, state->arena);
+		ls_query_time_hint(value->text, latest, &hint);
+		if (hint.len > 0 && !hint.failed)
+			ls_query_set_hint(state, "%.*s", (int) hint.len, hint.data);
 		return NULL;
 	}
 	if (time.absolute && token.kind != TOK_STRING && value->text.len == 10 &&
@@ -83,8 +79,8 @@ ls_query_time_scope(ls_query_state *state, bool latest, ls_query_token token, ls
 						  value->text.data, state->text.data + token.span.end + 1);
 		return NULL;
 	}
-	if (!time.absolute && time.shift.unit != LS_QUERY_UNIT_NONE && value->text.data[0] != '-' &&
-		value->text.data[0] != '+')
+	if (!time.absolute && time.shift.unit != LS_QUERY_UNIT_NONE && value->text.data[0] >= '0' &&
+		value->text.data[0] <= '9')
 		ls_query_warn(state->query, state->arena, "TIME_IN_FUTURE", token.span,
 					  "%.*s is in the future; the past is -%.*s", (int) value->text.len,
 					  value->text.data, (int) value->text.len, value->text.data);
@@ -123,7 +119,7 @@ apply_scope(ls_query_state *state, ls_query_filter *scope)
 		return true;
 	}
 	time = ls_new(state->arena, ls_query_time);
-	if (time == NULL || !ls_query_time_parse(scope->values.items[0]->text, time))
+	if (time == NULL || !ls_query_begin_parse(scope->values.items[0]->text, time))
 		return false;
 	time->span = scope->values.items[0]->span;
 	*slot = time;

@@ -441,8 +441,10 @@ logsvc_query_logs_json_0_2(PG_FUNCTION_ARGS)
 		named = (ls_query_values){list, 1};
 	search.level = text_argument(fcinfo, 3);
 	require_equal(&search, search.level, LS_FIELD_LEVEL, true);
-	require_equal(&search, text_argument(fcinfo, 4), LS_FIELD_SOURCE, true);
-	require_equal(&search, text_argument(fcinfo, 5), LS_FIELD_SERVICE, false);
+	search.source = text_argument(fcinfo, 4);
+	require_equal(&search, search.source, LS_FIELD_SOURCE, true);
+	search.service = text_argument(fcinfo, 5);
+	require_equal(&search, search.service, LS_FIELD_SERVICE, false);
 	require_text(&search, text_argument(fcinfo, 6));
 	search.ascending = order.data != NULL && ls_str_eq(order, LS_STR("asc"));
 	if (order.data != NULL && !search.ascending && !ls_str_eq(order, LS_STR("desc")))
@@ -478,6 +480,7 @@ logsvc_events(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	ls_search search;
 	ls_plan *plan;
+	bool told;
 
 	InitMaterializedSRF(fcinfo, 0);
 	ls_search_begin(&search, "earliest", "latest");
@@ -492,8 +495,11 @@ logsvc_events(PG_FUNCTION_ARGS)
 	/* The statement would return one row more, which shows whether there is a next page. */
 	if (plan->limit > 0)
 		plan->values[plan->limit - 1] = Int64GetDatum(search.limit);
-	ls_plan_run(&search, plan, ls_event_sink_row,
-				ls_event_sink_make(CurrentMemoryContext, result->setResult, result->setDesc));
+	told = ls_search_is_told();
+	ls_search_events(&search, plan, told, ls_event_sink_row,
+					 ls_event_sink_make(CurrentMemoryContext, result->setResult, result->setDesc));
+	if (told)
+		ls_search_tell(&search);
 	SPI_finish();
 	return (Datum) 0;
 }

@@ -371,6 +371,27 @@ append_page(answer *a, const ls_position *position)
 	appendStringInfo(a->out, ",\"hasMore\":%s}", a->more && !a->plan->table ? "true" : "false");
 }
 
+/* The header of a file that has no row to take it from: for who asks for CSV. */
+static void
+append_members(answer *a)
+{
+	const ls_request *request = ls_request_current();
+	ls_str *names;
+	int n;
+
+	if (request == NULL || memmem(request->accept.data, request->accept.len, "csv", 3) == NULL)
+		return;
+	names = ls_plan_members(a->plan, &n);
+	appendStringInfoString(a->out, ",\"columns\":[");
+	for (int i = 0; i < n; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(a->out, ',');
+		append_quoted(a->out, a->search->arena, names[i]);
+	}
+	appendStringInfoChar(a->out, ']');
+}
+
 static void
 append_time(StringInfo out, ls_time time)
 {
@@ -529,6 +550,78 @@ run_overview(ls_overview *overview, ls_scan_session *session)
 	session->matched = Max(session->matched, rows.matched);
 }
 
+/* All warnings about a search that has run; n: rows of its page, `later`: which is not the first. */
+static void
+warn(ls_search *search, const ls_plan *plan, const ls_scan_session *session, ls_search_notes *notes,
+	 int n, bool later, bool logs)
+{
+	for (int i = 0; i < plan->n_counters; i++)
+	{
+		notes->numbers[i] += session->numbers[i];
+		notes->others[i] += session->others[i];
+	}
+	notes->undigested = session->unmined;
+	add_notes(search, plan, notes);
+	if (n == 0 || plan->table)
+		ls_search_warn_unknown(search);
+	ls_search_note_values(search, n == 0        ? LS_SEARCH_NOTHING
+								  : plan->table ? LS_SEARCH_TABLE
+												: LS_SEARCH_EVENTS);
+	if (later)
+		return;
+	if (n == 0 || plan->table)
+		ls_search_warn_levels(search, false);
+	if (logs && n == 0)
+	{
+		ls_search_note_parameter(search, LS_QUERY_SERVICE, search->service);
+		ls_search_note_parameter(search, LS_QUERY_SOURCE, search->source);
+	}
+	if (logs)
+		return;
+	ls_search_note_levels(search, n == 0);
+	ls_search_note_conditions(search, n == 0 || plan->table);
+	if (n == 0 || session->matched == 0)
+		ls_search_note_together(search);
+	if (n == 0 && !plan->table)
+	{
+		ls_search_note_members(search);
+		ls_search_note_near_values(search, false);
+		ls_search_note_field_words(search);
+		ls_search_note_words(search);
+	}
+	else if (plan->table && session->matched == 0)
+		ls_search_note_near_values(search, true);
+}
+
+typedef struct counted
+{
+	ls_plan_row row;
+	void *context;
+	int n;
+} counted;
+
+static bool
+count_row(void *context, const ls_position *position, char **texts)
+{
+	counted *c = context;
+
+	c->n = Min(c->n + 1, INT_MAX - 1);
+	return c->row(c->context, position, texts);
+}
+
+void
+ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_row row,
+				 void *context)
+{
+	ls_scan_session session = new_session(search, plan);
+	ls_search_notes *notes = palloc0(sizeof(*notes));
+	counted c = {.row = row, .context = context};
+
+	run_plan(&session, notes, plan, count_row, &c);
+	if (warned)
+		warn(search, plan, &session, notes, c.n, false, false);
+}
+
 void
 ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *position,
 				 TimestampTz started, bool logs, StringInfo out)
@@ -550,32 +643,7 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	a.overview = ls_overview_plan(search);
 	if (a.overview != NULL)
 		run_overview(a.overview, &session);
-	for (int i = 0; i < plan->n_counters; i++)
-	{
-		notes->numbers[i] += session.numbers[i];
-		notes->others[i] += session.others[i];
-	}
-	notes->undigested = session.unmined;
-	add_notes(search, plan, notes);
-	if (a.n == 0 || plan->table)
-		ls_search_warn_unknown(search);
-	ls_search_note_values(search, a.n == 0      ? LS_SEARCH_NOTHING
-								  : plan->table ? LS_SEARCH_TABLE
-												: LS_SEARCH_EVENTS);
-	if ((a.n == 0 || plan->table) && !position->set)
-		ls_search_warn_levels(search, false);
-	if (!logs && !position->set)
-	{
-		ls_search_note_levels(search, a.n == 0);
-		ls_search_note_conditions(search, a.n == 0 || plan->table);
-		if (a.n == 0 && !plan->table)
-		{
-			ls_search_note_members(search);
-			ls_search_note_near_values(search);
-			ls_search_note_field_words(search);
-			ls_search_note_words(search);
-		}
-	}
+	warn(search, plan, &session, notes, a.n, position->set, logs);
 	if (logs)
 		appendStringInfoChar(out, ']');
 	else
@@ -588,6 +656,8 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 		appendStringInfoChar(out, '}');
 	}
 	append_page(&a, position);
+	if (a.n == 0 && !plan->table)
+		append_members(&a);
 	if (logs)
 	{
 		appendStringInfoString(out, ",\"meta\":{\"from\":");

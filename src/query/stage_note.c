@@ -73,6 +73,32 @@ is_count(const ls_query_state *state, const ls_query_token *t)
 		   (t[2].kind == TOK_WORD || t[2].kind == TOK_BACKTICK) && ends_head(t + 3);
 }
 
+/* limit 10, take 10 at the end of the head: other names of | head 10, where nothing is found */
+static bool
+note_limit(ls_query_state *state, const ls_query_token *t)
+{
+	uint32_t n = state->query->warnings.n;
+	ls_str word = ls_query_slice(state, t->span);
+	ls_str number = ls_query_slice(state, t[1].span);
+	ls_buf text;
+
+	if ((!is_word(state, t, "limit") && !is_word(state, t, "take")) || t[1].kind != TOK_NUMBER ||
+		!ends_head(t + 2))
+		return false;
+	ls_buf_init(&text, state->arena);
+	ls_buf_append(&text, state->text.data, t->span.start);
+	ls_buf_lit(&text, "| head ");
+	ls_buf_str(&text, number);
+	ls_buf_append(&text, state->text.data + t[1].span.end, state->text.len - t[1].span.end);
+	ls_query_warn(state->query, state->arena, "STAGE_IN_TEXT", t->span,
+				  "%.*s is searched as a word; for the first events write | head %.*s",
+				  (int) word.len, word.data, (int) number.len, number.data);
+	if (state->query->warnings.n > n && ls_query_is_query(&text))
+		state->query->warnings.items[n]->suggestion = ls_str_make(text.data, text.len);
+	ls_query_make_doubt(state, n);
+	return true;
+}
+
 /* The query with | and perhaps a stage before byte `at`; empty: it would not be one. */
 static ls_str
 with_stage(const ls_query_state *state, uint32_t at, bool stats)
@@ -139,6 +165,8 @@ ls_query_note_stage(ls_query_state *state)
 		if (t->kind != TOK_WORD || (t > state->tokens && (t[-1].kind == '(' || t[-1].kind == ':' ||
 														  ls_query_is_comparison(t[-1].kind))))
 			continue;
+		if (note_limit(state, t))
+			return;
 		stage = ls_query_find_stage(word, &token);
 		counts = stage < 0 && is_count(state, t);
 		if (!counts && (stage < 0 || !is_stage(state, stage, t + 1)))

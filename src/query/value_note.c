@@ -171,7 +171,8 @@ note_instant(ls_search *search, const ls_query_filter *filter, const ls_query_va
 
 	if (ls_query_has_suggestion(&search->query->warnings, search->query->warnings.n))
 		return;
-	if (value->text.len < 8 || memchr(value->text.data, '-', value->text.len) == NULL ||
+	if (value->text.len < (filter->kind == LS_QUERY_FILTER_TEXT ? 8 : 5) ||
+		memchr(value->text.data, '-', value->text.len) == NULL ||
 		!ls_query_period_parse(value->text, &period))
 		return;
 	ls_buf_init(&range, search->arena);
@@ -245,12 +246,16 @@ static void
 note_order(ls_search *search, const ls_query_filter *filter)
 {
 	const ls_query_value *value = filter->values.items[0];
+	ls_time time;
 
 	/* What begins with a digit is told by the parser. */
 	if (filter->field->builtin != LS_QUERY_NOT_BUILTIN || value->text.len == 0 ||
 		(value->kind == LS_QUERY_WORD && is_digit(value->text.data[0])))
 		return;
-	if (value->kind == LS_QUERY_WORD)
+	if (value->kind == LS_QUERY_WORD ||
+		(value->kind == LS_QUERY_STRING && is_digit(value->text.data[0]) &&
+		 is_letter(value->text.data[value->text.len - 1]) &&
+		 !ls_time_parse_iso(value->text, &time)))
 		ls_query_warn(search->query, search->arena, "TEXT_COMPARISON", value->span,
 					  "%.*s is no number and is compared as a text",
 					  (int) ls_utf8_prefix_chars(value->text.data, value->text.len, 60),

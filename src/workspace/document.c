@@ -101,6 +101,20 @@ is_web_address(ls_str value)
 }
 
 static const char *
+bad_time(ls_str value, ls_arena *arena)
+{
+	ls_buf text;
+
+	ls_buf_init(&text, arena);
+	ls_buf_lit(&text, "is not a time; expected now, -1h, -7d@d or an ISO 8601 time; ");
+	ls_query_time_hint(value, true, &text);
+	if (!text.failed && text.data[text.len - 2] == ';')
+		text.len -= 2;
+	ls_buf_char(&text, '\0');
+	return text.failed ? "is not a time" : text.data;
+}
+
+static const char *
 check_format(void *context, ls_str format, ls_str value, ls_arena *arena)
 {
 	ls_query_time time;
@@ -112,7 +126,7 @@ check_format(void *context, ls_str format, ls_str value, ls_arena *arena)
 	if (ls_str_eq(format, LS_STR("filter")))
 		return check_query(value, true, arena);
 	if (ls_str_eq(format, LS_STR("search-time")) && !ls_query_time_parse(value, &time))
-		return "is not a time; expected now, -1h, -7d@d or an ISO 8601 time";
+		return bad_time(value, arena);
 	if (ls_str_eq(format, LS_STR("duration")) && !is_duration(value))
 		return "is not a duration; expected a number and s, m, h, d or w, such as 5m";
 	if (ls_str_eq(format, LS_STR("web-address")) && !is_web_address(value))
@@ -124,8 +138,34 @@ check_format(void *context, ls_str format, ls_str value, ls_arena *arena)
 
 /* ---- from jsonb and back ---- */
 
+/*
+ * Searches call their query q, rules and panels query: each name is understood where the other one is
+ * meant.  With both, the other one is a member that is not known.
+ */
+static bool
+name_queries(ls_str schema, const ls_json_node *document, ls_arena *arena)
+{
+	static const char *const with_q[] = {"SavedQuery", "Kpi", "ScheduledExport"};
+	static const char *const lists[] = {"panels", "variables"};
+	bool good = true;
+
+	for (size_t i = 0; i < lengthof(with_q); i++)
+		if (ls_str_eq(schema, ls_str_of_cstring(with_q[i])))
+			return ls_document_rename(arena, document, "query", "q");
+	if (ls_str_eq(schema, LS_STR("AlertRule")))
+		return ls_document_rename(arena, document, "q", "query");
+	for (size_t l = 0; l < lengthof(lists) && ls_str_eq(schema, LS_STR("Dashboard")); l++)
+	{
+		const ls_json_node *list = ls_node_member(document, lists[l]);
+
+		for (size_t i = 0; i < ls_node_count(list) && good; i++)
+			good = ls_document_rename(arena, ls_node_element(list, i), "q", "query");
+	}
+	return good;
+}
+
 static const ls_json_node *
-read_document(Jsonb *document, ls_arena *arena)
+read_document(Jsonb *document, ls_str schema, ls_arena *arena)
 {
 	ls_str text = ls_str_of_cstring(JsonbToCString(NULL, &document->root, (int) VARSIZE(document)));
 	const ls_json_node *node;
@@ -133,7 +173,7 @@ read_document(Jsonb *document, ls_arena *arena)
 	if (text.len > MAX_LENGTH)
 		ls_search_invalid("", "the document is larger than 512 kB");
 	node = ls_document_read(text, MAX_DEPTH, arena);
-	if (!ls_node_is(node, LS_JSON_OBJECT))
+	if (!ls_node_is(node, LS_JSON_OBJECT) || !name_queries(schema, node, arena))
 		ls_search_invalid("", "expected a JSON object of at most 50,000 values on 24 levels, "
 							  "with numbers that a double holds");
 	return node;
@@ -183,16 +223,18 @@ logsvc_check_document(PG_FUNCTION_ARGS)
 	ls_schema_check check;
 	const ls_json_node *document;
 	const ls_json_node *checked;
+	ls_str schema;
 	ls_buf kept;
 	Datum result;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		ls_search_invalid("", "expected a JSON object");
 	begin_check(&check);
-	document = read_document(PG_GETARG_JSONB_P(1), check.arena);
+	schema = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	document = read_document(PG_GETARG_JSONB_P(1), schema, check.arena);
 	if (!PG_ARGISNULL(2))
-		document = ls_document_merge(document, read_document(PG_GETARG_JSONB_P(2), check.arena),
-									 check.arena);
+		document = ls_document_merge(
+			document, read_document(PG_GETARG_JSONB_P(2), schema, check.arena), check.arena);
 	checked = ls_schema_apply(&check, text_to_cstring(PG_GETARG_TEXT_PP(0)), document);
 	if (checked == NULL)
 		refuse(&check);
@@ -218,8 +260,9 @@ logsvc_check_document_names(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		ls_search_invalid("", "expected a JSON object");
 	begin_check(&check);
-	if (!ls_schema_check_names(&check, text_to_cstring(PG_GETARG_TEXT_PP(0)),
-							   read_document(PG_GETARG_JSONB_P(1), check.arena)))
+	if (!ls_schema_check_names(
+			&check, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+			read_document(PG_GETARG_JSONB_P(1), ls_str_of_text(PG_GETARG_TEXT_PP(0)), check.arena)))
 		refuse(&check);
 	ls_arena_destroy(check.arena);
 	PG_RETURN_VOID();

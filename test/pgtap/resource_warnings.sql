@@ -1,6 +1,6 @@
 -- Warnings that resources have about their queries, for whom; and levels that no event has.
 \set QUIET on
-SELECT plan(58);
+SELECT plan(85);
 
 DO $$
 BEGIN
@@ -43,7 +43,8 @@ SELECT is(pg_temp.said(logsvc.search('level IN (error, eror) | stats count') -> 
 	'UNKNOWN_LEVEL 17 no event has level eror: did you mean error? -> level IN (error, error) | stats count', 'one of a list');
 SELECT is(pg_temp.said(logsvc.search('level=error status=1 | stats count') -> 'meta'), NULL, 'none');
 SELECT is(pg_temp.said(logsvc.query_logs(level => 'eror') -> 'meta'), 'UNKNOWN_LEVEL no event has level eror: did you mean error?', 'events by conditions');
-SELECT is(logsvc.query_logs(level => 'error', service => 'none') #> '{meta,warnings}', NULL, 'where only others are missing');
+SELECT is(pg_temp.said(logsvc.query_logs(level => 'error', service => 'none') -> 'meta'),
+	'UNKNOWN_VALUE no event of the time range has service none; values there are: checkout, payments', 'a service that is not there');
 
 -- ---- rules ----
 
@@ -81,11 +82,46 @@ SELECT is(pg_temp.said(logsvc.create_kpi(jsonb_build_object('name', 'k', 'servic
 SELECT is(pg_temp.said(logsvc.create_dashboard('{"name": "d", "variables": [{"name": "l", "kind": "text", "default": "x"}], "panels": [{"kind": "markdown",
 	"title": "m", "options": {"text": "x"}}, {"kind": "table", "title": "t", "query": "sttus=500"}, {"kind": "table", "title": "v", "query": "level=$l"}]}')),
 	'panels[1].query UNKNOWN_FIELD 0 no event has the field sttus: did you mean status?', 'a panel');
-SELECT is(pg_temp.said(logsvc.create_pipeline('{"name": "p", "match": "servce=checkout gone=1", "processors": [{"type": "remove", "fields": ["gone"]}]}')),
-	'match UNKNOWN_FIELD 0 no event has the field servce: did you mean service?', 'a pipeline, but not what it removes');
+-- ---- panels that cannot show what their query gives ----
+
+CREATE FUNCTION pg_temp.panel(kind text, query text, more jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS $$
+	SELECT regexp_replace(pg_temp.said(logsvc.create_dashboard(jsonb_build_object('name', 'p', 'panels',
+		jsonb_build_array(jsonb_build_object('kind', kind, 'query', query) || more)))), 'PANEL_SHAPE 0 .*?(?= -> |$)', 'SHAPE') $$;
+SELECT is(pg_temp.panel(kind, q), expected, concat_ws(' ', kind, q)) FROM (VALUES
+	('timeseries', '*', 'panels[0].query SHAPE -> * | timechart count'),
+	('timeseries', 'status=500', 'panels[0].query SHAPE -> status=500 | timechart count'),
+	('timeseries', '* | stats count by level', 'panels[0].query SHAPE'),
+	('timeseries', '* | timechart count by level', NULL),
+	('timeseries', '* | timechart count | eval double = count * 2 | sort -count', NULL),
+	('timeseries', '* | bin span=1h timestamp | stats count by timestamp', NULL),
+	('stat', 'status=500', 'panels[0].query SHAPE -> status=500 | stats count'),
+	('stat', '* | stats count by level', 'panels[0].query SHAPE'),
+	('stat', '* | stats count', NULL), ('stat', '* | timechart count', NULL),
+	('stat', '* | stats count by level | sort 1 -count', NULL), ('stat', '* | top 1 level', NULL),
+	('bar', 'status=500', 'panels[0].query SHAPE'), ('pie', '* | top level', NULL),
+	('logs', '* | stats count', 'panels[0].query SHAPE'), ('logs', '*', NULL),
+	('patterns', '*', 'panels[0].query SHAPE -> * | patterns'), ('patterns', '* | patterns', NULL),
+	('table', '*', NULL), ('table', '* | stats count', NULL)) AS t (kind, q, expected);
+SELECT is(pg_temp.said(logsvc.update_dashboard(d ->> 'id', '{"panels": [{"kind": "stat", "query": "*"}]}')) ~ 'PANEL_SHAPE.*stats count', true, 'when it is changed')
+FROM logsvc.create_dashboard('{"name": "changed", "panels": [{"kind": "stat", "query": "* | stats count"}]}') AS d;
+
+-- ---- q and query ----
 
 CREATE FUNCTION pg_temp.export(more jsonb, cron text DEFAULT '@daily') RETURNS jsonb LANGUAGE sql AS $$
 	SELECT logsvc.create_scheduled_export(jsonb_build_object('name', 'e', 'cron', cron, 'delivery', '{"kind": "download"}'::jsonb) || more) $$;
+SELECT is(logsvc.create_saved_query('{"name": "n1", "query": "status=500"}') ->> 'q', 'status=500', 'query for q');
+SELECT is(logsvc.update_saved_query(logsvc.create_saved_query('{"name": "n2", "q": "*"}') ->> 'id', '{"query": "status=200"}') ->> 'q', 'status=200', 'in a change');
+SELECT is(logsvc.create_dashboard('{"name": "n3", "panels": [{"kind": "logs", "q": "status=500"}], "variables": [{"name": "v", "kind": "query", "q": "* | top level"}]}')
+	#>> '{panels,0,query}', 'status=500', 'q for query in a panel');
+SELECT is(logsvc.create_alert_rule('{"name": "n4", "q": "status=500", "condition": {"kind": "count", "op": ">", "threshold": 5}}') ->> 'query', 'status=500', 'in a rule');
+SELECT is(pg_temp.export('{"query": "status=500"}') ->> 'q', 'status=500', 'in an export');
+SELECT throws_ok($$SELECT logsvc.create_saved_query('{"name": "n5", "q": "a", "query": "b"}')$$, 'LS001', NULL, 'not both');
+
+-- ---- pipelines and exports ----
+
+SELECT is(pg_temp.said(logsvc.create_pipeline('{"name": "p", "match": "servce=checkout gone=1", "processors": [{"type": "remove", "fields": ["gone"]}]}')),
+	'match UNKNOWN_FIELD 0 no event has the field servce: did you mean service?', 'a pipeline, but not what it removes');
+
 CREATE TEMP TABLE exports AS SELECT pg_temp.export('{"q": "levl=error"}') AS made;
 SELECT is(pg_temp.said(made), 'q UNKNOWN_FIELD 0 no event has the field levl: did you mean level?', 'a scheduled export') FROM exports;
 SELECT is(pg_temp.said(logsvc.get_scheduled_export(made ->> 'id')), pg_temp.said(made), 'when it is read') FROM exports;

@@ -152,6 +152,12 @@ test_rows(void)
 	check_rows("{\"data\": [{\"name\": \"a\", \"b\": {}}, {\"c\": 1}], \"page\": null}",
 			   LS_ROWS_CSV, "\"name\",\"b\",\"c\"\r\n\"a\",\"{}\",\r\n,,1\r\n", "a list");
 	check_rows("{\"data\":[]}", LS_ROWS_CSV, "", "an empty one");
+	check_rows(
+		"{\"data\":{\"kind\":\"events\",\"rows\":[],\"columns\":null},\"columns\":[\"id\",\"=a\"]}",
+		LS_ROWS_CSV, "\"id\",\"'=a\"\r\n", "no event, but its members are known");
+	check_rows("{\"data\":[{\"a\":1}],\"columns\":[\"id\"]}", LS_ROWS_CSV, "\"a\"\r\n1\r\n",
+			   "rows say it themselves");
+	check_rows("{\"data\":[],\"columns\":[\"id\"]}", LS_ROWS_LINES, "", "lines have no header");
 	check_rows("{\"data\":[]}", LS_ROWS_LINES, "", "as lines too");
 	check_rows("{\"data\":[\"x\",1]}", LS_ROWS_CSV, "\"value\"\r\n\"x\"\r\n1\r\n",
 			   "a list of values");
@@ -236,7 +242,7 @@ test_cells(void)
 	check_cell("\x1B[31mred\x1B[0m", "\"\xE2\x90\x9B[31mred\xE2\x90\x9B[0m\"");
 	check_cell("a\tb\nc\r\nd", "\"a\tb\nc\r\nd\"");
 	check_cell("10%\r20%\r", "\"10%\xE2\x90\x8D"
-							  "20%\xE2\x90\x8D\"");
+							 "20%\xE2\x90\x8D\"");
 	check_cell("\a\b\x01\x7F", "\"\xE2\x90\x87\xE2\x90\x88\xE2\x90\x81\xE2\x90\xA1\"");
 	check_cell("\xC2\x9B"
 			   "2J\xC2\x85 \xC2\xA0\xC2\xB0",

@@ -48,6 +48,7 @@ static int index_calls;
 static uint32_t most_accepted, most_rejected;
 
 static ls_parse parse;
+static bool wrapped = true;
 
 static bool
 parses_json(void *context, ls_str index)
@@ -65,6 +66,7 @@ run(decoder decode, ls_str body)
 								 .parses_json = parses_json,
 								 .index_context = &index_calls,
 								 .parse = parse,
+								 .wrapped = wrapped,
 								 .sink = {record, forget, NULL},
 								 .most_accepted = most_accepted,
 								 .most_rejected = most_rejected,
@@ -454,10 +456,11 @@ test_batch(void)
 
 	check_invalid(ls_decode_batch, "[]", "expected at least one event", 0);
 	check_invalid(ls_decode_batch, "{\"events\":[]}", "expected at least one event", 0);
-	check_invalid(ls_decode_batch, "{\"event\":\"a\"}",
-				  "required: expected an array of events; one event goes to /api/v1/logs, events as "
-				  "lines need Content-Type: application/x-ndjson",
-				  0);
+	check_invalid(
+		ls_decode_batch, "{\"event\":\"a\"}",
+		"required: expected an array of events; one event goes to /api/v1/logs, events as "
+		"lines need Content-Type: application/x-ndjson",
+		0);
 	check_invalid(ls_decode_batch, "{\"events\":\"a\"}", "expected an array of events", 0);
 	check_invalid(ls_decode_batch, "3", "expected an object with events, or an array", 0);
 	check_invalid(ls_decode_batch, "[\"a\",\"b\"", "invalid JSON at byte 8: expected , or ]", 8);
@@ -481,6 +484,158 @@ test_batch(void)
 	ok(!run(ls_decode_batch, LS_STR("[\"a\",\"b\"]")) && result.failure == LS_DECODE_FULL &&
 		   seen.len == 0,
 	   "a sink without room");
+}
+
+/* The first error of an answer, as its reader sees it. */
+static void
+check_path(const char *expected)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	ls_ingest_error_text(&buf, &result.errors[0], true);
+	is_str(ls_str_make(buf.data, buf.len), expected, "  its first error");
+}
+
+/* Lists in objects, as other products send them. */
+static void
+test_wrapped(void)
+{
+	decoder both[] = {ls_decode_event, ls_decode_batch};
+	ls_buf body;
+
+	for (size_t i = 0; i < 2; i++)
+	{
+		check_batch(both[i], " {\"logs\": [{\"message\":\"a\"}, \"b\"]} ", "0 event=a\n1 event=b\n",
+					0);
+		ok(result.wrapped, "  is a wrapper");
+		check_batch(both[i], "{\"records\":[\"a\"]}", "0 event=a\n", 0);
+		check_batch(
+			both[i],
+			"{\"logEvents\":[{\"id\":\"1\",\"timestamp\":1767200000000,\"message\":\"a\"}]}",
+			"0 2025-12-31T16:53:20.000Z event=a .id=s:1\n", 0);
+		check_batch(both[i], "{\"logs\":[\"a\",7,{\"level\":\"warn\"},\"b\"]}",
+					"0 event=a\n1 event=b\n", 2);
+		check_path("logs[1]: expected an object or a string");
+		is_int(result.errors[1].index, 2, "  and its second");
+		check_invalid(both[i], "{\"logs\":[]}", "expected at least one event", 0);
+		check_invalid(both[i], "{\"logs\":[\"a\"]} x",
+					  "invalid JSON at byte 15: expected nothing more", 15);
+	}
+	check_batch(ls_decode_event, "{\"events\":[\"a\",\"b\"]}", "0 event=a\n1 event=b\n", 0);
+	ok(result.wrapped, "  is a wrapper");
+	check_batch(ls_decode_batch, "{\"events\":[\"a\"],\"x\":1}", "0 event=a\n", 0);
+	ok(!result.wrapped && result.n_ignored == 1, "  is the shape of the route");
+
+	/* New Relic */
+	check_batch(
+		ls_decode_batch,
+		"[{\"logs\":[{\"timestamp\":1767200001000,\"message\":\"a\",\"attributes\":{\"host\":"
+		"\"h2\"}},"
+		"{\"message\":\"b\"}],\"common\":{\"timestamp\":1767200000,\"zone\":\"z\",\"attributes\":"
+		"{\"service\":\"pay\",\"host\":\"h1\",\"tags\":[1, "
+		"\"\\u0041\"],\"n\":1.5,\"i\":7,\"t\":true,"
+		"\"e\":\"\\u0041\"}}},"
+		"{\"logs\":[{},{\"message\":\"c\"}]},{\"message\":\"d\",\"logs\":[1]}]",
+		"0 2025-12-31T16:53:21.000Z event=a service=pay .host=s:h2 .zone=s:z .service=s:pay "
+		".tags=j:[1,\"A\"] .n=n:1.5 .i=i:7 .t=b:1 .e=s:A\n"
+		"1 2025-12-31T16:53:20.000Z event=b service=pay .zone=s:z .service=s:pay .host=s:h1 "
+		".tags=j:[1,\"A\"] .n=n:1.5 .i=i:7 .t=b:1 .e=s:A\n"
+		"2 event=c\n3 event=d .logs=j:[1]\n",
+		1);
+	check_path("[1].logs[0].event: required: expected a non-empty string");
+	check_invalid(
+		ls_decode_event, "{\"common\":{\"timestamp\":\"yesterday\"},\"logs\":[\"a\"]}",
+		"expected an ISO 8601 time, or an epoch in seconds, milliseconds, microseconds or "
+		"nanoseconds",
+		0);
+	is_str(result.path, "common.timestamp", "  where");
+
+	/* CloudWatch */
+	check_batch(
+		ls_decode_event,
+		"{\"messageType\":\"DATA_MESSAGE\",\"owner\":\"12\",\"logGroup\":\"g\",\"logStream\":\"s\","
+		"\"subscriptionFilters\":[\"f\"],\"logEvents\":[{\"id\":\"1\",\"message\":\"a\"}]}",
+		"0 event=a .id=s:1 .owner=s:12 .logGroup=s:g .logStream=s:s\n", 0);
+	is_int(result.n_ignored, 2, "  what is about the delivery is named");
+	ok(result.bytes > strlen("{\"id\":\"1\",\"message\":\"a\"}"), "  what it shares counts");
+
+	/* Kafka */
+	check_batch(
+		ls_decode_event,
+		"{\"records\":[{\"key\":\"k\",\"value\":{\"message\":\"a\",\"key\":1},\"partition\":3,"
+		"\"headers\":[{\"name\":\"h\"}],\"timestamp\":1767200000000},"
+		"{\"value\":\"b\",\"key\":null},"
+		"{\"value\":{\"message\":\"c\",\"timestamp\":1767200001000},\"timestamp\":1767200000000},"
+		"{\"value\":null},{\"value\":{}},{\"value\":2,\"message\":\"d\"}]}",
+		"0 2025-12-31T16:53:20.000Z event=a .key=i:1 .kafka.key=s:k .kafka.partition=i:3 "
+		".kafka.headers=j:[{\"name\":\"h\"}]\n"
+		"1 event=b\n"
+		"2 2025-12-31T16:53:21.000Z event=c .kafka.timestamp=i:1767200000000\n"
+		"3 event=d .value=i:2\n",
+		2);
+	check_path("records[3].value: expected an object or a string");
+
+	/* What is not all of one shape is one event. */
+	check("{\"message\":\"m\",\"logs\":[1]}", "event=m .logs=j:[1]");
+	check("{\"logs\":[1],\"message\":\"m\"}", "event=m .logs=j:[1]");
+	check("{\"records\":5,\"msg\":\"m\"}", "event=m .records=i:5");
+	check("{\"owner\":\"o\",\"event\":\"m\"}", "event=m .owner=s:o");
+	check_rejected("{\"logs\":{}}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"logs\":[\"a\"],\"records\":[\"a\"]}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"logs\":[\"a\"],\"logGroup\":\"g\"}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"logs\":[\"a\"],\"logs\":[\"a\"]}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"logs\":[\"a\"],\"common\":\"x\"}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"logGroup\":1,\"logEvents\":[\"a\"]}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"logGroup\":\"g\"}", 400, "VALIDATION_ERROR", "event");
+	check_invalid(ls_decode_event, "{\"logs\":[\"a\",]}",
+				  "invalid JSON at byte 13: expected a JSON value", 13);
+	check_batch(ls_decode_batch, "[{\"message\":\"a\"},{\"logs\":[\"b\"]}]", "0 event=a\n", 1);
+	check_batch(ls_decode_ndjson, "{\"logs\":[\"b\"]}\n\"a\"", "0 event=a\n", 1);
+	wrapped = false;
+	check_rejected("{\"logs\":[\"a\"]}", 400, "VALIDATION_ERROR", "event");
+	wrapped = true;
+
+	/* A small body that stands for very many bytes. */
+	ls_buf_init(&body, arena);
+	ls_buf_lit(&body, "{\"common\":{\"attributes\":{\"a\":\"");
+	for (int i = 0; i < 30000; i++)
+		ls_buf_char(&body, 'x');
+	ls_buf_lit(&body, "\"}},\"logs\":[\"a\"");
+	for (int i = 0; i < 10000; i++)
+		ls_buf_lit(&body, ",\"a\"");
+	ls_buf_lit(&body, "]}");
+	room = 100000;
+	ok(!run(ls_decode_event, ls_str_make(body.data, body.len)) &&
+		   result.failure == LS_DECODE_LARGE && seen.len == 0,
+	   "what is shared counts with each event");
+}
+
+/* Lines of text. */
+static void
+test_lines(void)
+{
+	check_batch(ls_decode_text, "\xEF\xBB\xBFone two\r\n\n  \n[2026-01-01] three\n{ four\n",
+				"0 event=one two\n1 event=[2026-01-01] three\n2 event={ four\n", 0);
+	check_batch(ls_decode_text,
+				"{\"message\":\"a\",\"level\":\"warn\",\"n\":1}\n{\"message\":\"b\"} c",
+				"0 event=a level=warn .n=i:1\n1 event={\"message\":\"b\"} c\n", 0);
+	check_batch(ls_decode_text, "{\"message\":\"a\"}", "0 event=a\n", 0);
+	parse = LS_PARSE_NONE;
+	check_batch(ls_decode_text, "{\"message\":\"a\"}", "0 event={\"message\":\"a\"}\n", 0);
+	parse = LS_PARSE_BY_INDEX;
+	check_batch(ls_decode_text,
+				"a\xff"
+				"b",
+				"0 event=a\xEF\xBF\xBD"
+				"b\n",
+				0);
+	check_invalid(ls_decode_text, "{\n\"message\":\"a\"\n}",
+				  "this is JSON and no lines of text: send it as application/json", 0);
+	check_invalid(ls_decode_text, " [\"a\", \"b\"]\n",
+				  "this is JSON and no lines of text: send it as application/json", 0);
+	check_invalid(ls_decode_text, "\n \n", "expected at least one event", 0);
+	check_invalid(ls_decode_text, "", "expected at least one event", 0);
 }
 
 /* A body of which nothing can come ends early: what follows is not even JSON. */
@@ -889,6 +1044,8 @@ main(void)
 	test_text();
 	test_nothing();
 	test_batch();
+	test_wrapped();
+	test_lines();
 	test_early_end();
 	test_ndjson();
 	test_limits();

@@ -308,8 +308,9 @@ test_errors(void)
 	fails("event CONTAINS timeout", SYNTAX, "expected a quoted string", 15, 7);
 	expects(string, 1);
 	is_str(error.hint, "write \"timeout\"", "hint");
-	fails("earliest=yesterday", SYNTAX, "expected now, -15m, -1h@h, ISO, epoch", 9, 9);
+	fails("latest=yesterday", SYNTAX, "expected now, -15m, -1h@h, ISO, epoch", 7, 9);
 	expects(times, 5);
+	is_str(error.hint, "yesterday is earliest=-1d@d latest=@d", "hint");
 	fails("(level=error", SYNTAX, "expected ) at end", 12, 0);
 	expects(close, 1);
 	is_str(error.found, "", "nothing found at the end");
@@ -413,7 +414,7 @@ test_errors(void)
 	hints("| stats count by by", "to use it as a field name write `by`");
 	hints("| where count(x) > 1", "aggregates belong into stats and timechart");
 	hints("| eval a = \"x\" + b", "to join texts write concat(a, b)");
-	hints("earliest=now-1h", "write -1h");
+	hints("earliest=now-1h/h", "write -1h@h");
 }
 
 /* Terms as people know them from other languages. */
@@ -743,9 +744,37 @@ resolves(const char *text, const char *now, const ls_query_zone *zone, const cha
 static void
 test_times(void)
 {
-	static const char *const bad[] = {
-		"",       "yesterday",  "-",    "-1",    "1x",    "@",  "-1h@", "@q",
-		"-1h@2h", "2026-02-30", "-1hh", "12345", "now@h", "-m", "+",    "99999999999999s"};
+	static const char *const bad[] = {"",
+									  "yesterday",
+									  "-",
+									  "-1",
+									  "1x",
+									  "@",
+									  "-1h@",
+									  "@q",
+									  "-1h@2h",
+									  "2026-02-30",
+									  "-1hh",
+									  "12345",
+									  "now5m",
+									  "-m",
+									  "+",
+									  "99999999999999s",
+									  "24:00",
+									  "9:60",
+									  "9:5",
+									  "9:",
+									  ":30",
+									  "9",
+									  "9:00:60",
+									  "9:00:00:00",
+									  "@d+",
+									  "@d+9",
+									  "@d+9h+1m",
+									  "now-",
+									  "now@",
+									  "-1d+9h",
+									  "12345678901234567"};
 	const ls_query_zone zone = {berlin, NULL};
 	const char *now = "2026-05-31T12:34:56.789Z";
 	ls_query_time time;
@@ -765,6 +794,16 @@ test_times(void)
 	resolves("-1mon", now, NULL, "2026-04-30T12:34:56.789Z");
 	resolves("-3mon", now, NULL, "2026-02-28T12:34:56.789Z");
 	resolves("-1mon@mon", now, NULL, "2026-04-01T00:00:00.000Z");
+	resolves("now-15m", now, NULL, "2026-05-31T12:19:56.789Z");
+	resolves("now+1d@d", now, NULL, "2026-06-01T00:00:00.000Z");
+	resolves("now@h", now, NULL, "2026-05-31T12:00:00.000Z");
+	resolves("@d+9h", now, NULL, "2026-05-31T09:00:00.000Z");
+	resolves("-1d@d+9h", now, NULL, "2026-05-30T09:00:00.000Z");
+	resolves("-1w@w-1d", now, NULL, "2026-05-17T00:00:00.000Z");
+	resolves("9:00", now, NULL, "2026-05-31T09:00:00.000Z");
+	resolves("09:00:30", now, NULL, "2026-05-31T09:00:30.000Z");
+	resolves("1767225600123456", now, NULL, "2026-01-01T00:00:00.123Z");
+	resolves("1767225600123456789", now, NULL, "2026-01-01T00:00:00.123Z");
 	resolves("-2y@y", now, NULL, "2024-01-01T00:00:00.000Z");
 	resolves("-1y", "2024-02-29T00:00:00Z", NULL, "2023-02-28T00:00:00.000Z");
 	resolves("1767225600", now, NULL, "2026-01-01T00:00:00.000Z");
@@ -782,6 +821,10 @@ test_times(void)
 	resolves("-1d", "2026-03-29T10:00:00Z", &zone, "2026-03-28T11:00:00.000Z");
 	resolves("-24h", "2026-03-29T10:00:00Z", &zone, "2026-03-28T10:00:00.000Z");
 	resolves("@d", "2026-03-29T10:00:00Z", &zone, "2026-03-28T23:00:00.000Z");
+	/* Nine on the clock, and nine hours after midnight. */
+	resolves("9:00", "2026-03-29T10:00:00Z", &zone, "2026-03-29T07:00:00.000Z");
+	resolves("@d+9h", "2026-03-29T10:00:00Z", &zone, "2026-03-29T08:00:00.000Z");
+	resolves("00:30", "2026-05-31T22:10:00Z", &zone, "2026-05-31T22:30:00.000Z");
 	/* 02:30 does not exist on that day, and exists twice in October. */
 	resolves("2026-03-29T02:30", now, &zone, "2026-03-29T01:30:00.000Z");
 	resolves("2026-10-25T02:30", now, &zone, "2026-10-25T00:30:00.000Z");
@@ -810,6 +853,59 @@ test_times(void)
 	ok(ls_query_time_parse(LS_STR("-99999999999d"), &time) &&
 		   !ls_query_time_resolve(&time, 0, NULL, &result),
 	   "far before year 1");
+}
+
+/* What to write for times that others write. */
+static void
+test_time_hints(void)
+{
+	static const struct
+	{
+		const char *text;
+		const char *hint;
+	} cases[] = {
+		{"today", "today is earliest=@d; its end is now"},
+		{"Yesterday", "yesterday is earliest=-1d@d latest=@d"},
+		{"monday", "monday of this week is earliest=@w latest=@w+1d, of last week earliest=-1w@w "
+				   "latest=-1w@w+1d"},
+		{"Sun", "sunday of this week is earliest=@w+6d latest=@w+7d, of last week "
+				"earliest=-1w@w+6d latest=-1w@w+7d"},
+		{"noon", "noon is 12:00"},
+		{"28/Nov/2026", "write 2026-11-28"},
+		{"28/Nov/2026:09:05:07 +0100", "write 2026-11-28T09:05:07+01:00"},
+		{"28 nov 2026", "write 2026-11-28"},
+		{"2026/11/28", "write 2026-11-28"},
+		{"2026/11/28 9:05", "write 2026-11-28T09:05"},
+		{"28.11.2026", "write 2026-11-28"},
+		{"2026-1-5", "write 2026-01-05"},
+		{"2026-11-28T9:05Z", "write 2026-11-28T09:05Z"},
+		{"11/28/2026", "a date is written 2026-01-31, a time 2026-01-31T15:00:00Z"},
+		{"31/Foo/2026", "a date is written 2026-01-31, a time 2026-01-31T15:00:00Z"},
+		{"9am", "write 09:00"},
+		{"12:30 pm", "write 12:30"},
+		{"12 AM", "write 00:00"},
+		{"1h ago", "write -1h"},
+		{"2 hours ago", "write -2hours"},
+		{"-15 min", "write -15min"},
+		{"now/d", "write @d"},
+		{"now-1d/d", "write -1d@d"},
+		{"-7d@w0", "weeks begin on Monday: write @w"},
+		{"-1M", "minutes are m, months are mon"},
+		{"soon", ""},
+		{"99.99.9999", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		ls_str text = ls_str_make(cases[i].text, strlen(cases[i].text));
+		ls_query_time time;
+		ls_buf hint;
+
+		ls_buf_init(&hint, arena);
+		ls_query_time_hint(text, true, &hint);
+		is_str(ls_str_make(hint.data, hint.len), cases[i].hint, cases[i].text);
+		ok(!ls_query_time_parse(text, &time), "  which is no time");
+	}
 }
 
 /* What the planner uses beside the parser. */
@@ -875,6 +971,7 @@ main(void)
 	test_filter_only();
 	test_limits();
 	test_times();
+	test_time_hints();
 	test_helpers();
 	test_closest();
 	ls_arena_destroy(arena);

@@ -66,6 +66,8 @@ test_media_types(void)
 
 	is_format(LS_ROUTE_INGEST, "", &ls_wire_event, "no type is JSON");
 	is_format(LS_ROUTE_INGEST, "application/x-ndjson", &ls_wire_event_lines, "lines");
+	is_format(LS_ROUTE_INGEST, "text/plain;charset=UTF-8", &ls_wire_event_text, "text");
+	is_format(LS_ROUTE_INGEST_BATCH, "text/plain", &ls_wire_text, "texts");
 	is_format(LS_ROUTE_INGEST_BATCH, "application/jsonl", &ls_wire_lines, "lines by another name");
 	is_format(LS_ROUTE_INGEST_BATCH, "application/x-protobuf", NULL, "no protobuf there");
 	is_format(LS_ROUTE_OTLP, "application/json; charset=utf-8", &ls_wire_otlp_json, "OTLP, JSON");

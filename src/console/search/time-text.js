@@ -18,7 +18,8 @@ function lastText(earliest)
 export const defaultRange = { earliest: '-1h', latest: 'now' };
 
 const unitText = '(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon|months?|y|yrs?|years?)';
-const relativeText = new RegExp(`^(?:now|(?:now)?[+-]\\d+${unitText}(?:@${unitText})?|(?:now)?@${unitText})$`);
+const snapText = `@${unitText}(?:[+-]\\d+${unitText})?`;
+const relativeText = new RegExp(`^(?:now|(?:now)?[+-]\\d+${unitText}(?:${snapText})?|(?:now)?${snapText}|\\d\\d?:\\d\\d(?::\\d\\d)?|today|yesterday)$`);
 
 /** Is it a time that moves with the clock? */
 export const isRelative = (text) => relativeText.test(text);

@@ -211,7 +211,13 @@ is(scalar(() = as('application/x-ndjson', "/search?limit=1&cursor=$r->{headers}{
 	token => $org->{read_key})->{content} =~ /\n/g), 1, 'which is good for it');
 $r = as('text/csv', '/search?q=nonsense%3D1%20earliest%3D-1h', token => $org->{read_key});
 is($r->{headers}{'x-warnings'}, 'UNKNOWN_FIELD', 'warnings are not lost');
-is($r->{content}, '', 'no rows');
+is($r->{content}, '"' . join('","', qw(id timestamp ingestedAt event level source service index traceId spanId attributes))
+	. qq{"\r\n}, 'no rows, but their names');
+is(as('text/csv', '/search?q=nonsense%3D1%20%7C%20fields%20event%2C%20level', token => $org->{read_key})->{content},
+	qq{"event","level"\r\n}, 'those of the query');
+is(as('text/csv', '/logs?service=nobody&fields=event,level', token => $org->{token})->{content},
+	qq{"event","level"\r\n}, 'of logs too');
+is(as('application/x-ndjson', '/logs?service=nobody', token => $org->{token})->{content}, '', 'no lines');
 like(as('text/csv', '/members', token => $org->{token})->{content},
 	qr/\A"[^\n]*"email"[^\n]*\r\n.*"u1\@example.org"/s, 'a list as CSV');
 is(as('text/csv', "/organizations/$org->{id}", token => $org->{token})->{json}{data}{slug}, 'acme',

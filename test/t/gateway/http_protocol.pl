@@ -214,6 +214,7 @@ my @refused = (
 	[ 'no name', ": a\r\n" ],
 	[ 'two Hosts', "Host: b\r\n" ],
 	[ 'two Authorizations', "Authorization: a\r\nAuthorization: b\r\n" ],
+	[ 'two Origins', "Origin: a\r\nOrigin: b\r\n" ],
 );
 for (@refused)
 {
@@ -224,6 +225,7 @@ for (@refused)
 	is($r->{status}, 400, "refused: $name");
 	ok($closed, 'and closed');
 	like($r->{body}, qr/\A\{"error":"[^"]+","code":"VALIDATION_ERROR"\}\z/, 'with the reason');
+	like($r->{body}, qr/Header Origin was sent twice/, 'by its name') if $name eq 'two Origins';
 	like($r->{head}, qr/^X-Request-Id: \w{26}\r$/m, 'and a request id');
 
 	# Behind a good request on the same connection, in the same read and later.

@@ -12,12 +12,12 @@ my $t = LogsvcTest->new;
 my $org = $t->organization('acme');
 
 my %paths = (one => '/api/v1/logs', batch => '/api/v1/logs/batch', lines => '/api/v1/logs/batch',
-	otlp => '/v1/logs', loki => '/loki/api/v1/push', hec => '/services/collector');
+	text => '/api/v1/logs', texts => '/api/v1/logs/batch', otlp => '/v1/logs', loki => '/loki/api/v1/push', hec => '/services/collector');
 
 sub post
 {
 	my ($to, $body) = @_;
-	my $type = $to eq 'lines' ? 'application/x-ndjson' : 'application/json';
+	my $type = $to eq 'lines' ? 'application/x-ndjson' : $to =~ /^text/ ? 'text/plain' : 'application/json';
 	return $t->http(POST => $paths{$to}, token => $org->{ingest_key}, body => $body,
 		headers => { 'Content-Type' => $type });
 }
@@ -59,6 +59,42 @@ foreach my $case (
 is(scalar kept(lines => qq({"message": "TEXT"},\n{"message": "TEXT"} , \r\n{"message": "TEXT"}\n)), 3,
 	'lines of an array keep its commas');
 
+# ---- lists in objects, lines of text ----
+
+foreach my $case (
+	[ one => '{"logs": [{"message": "TEXT"}, {"message": "TEXT", "level": "error"}]}', 2 ],
+	[ batch => '{"logs": [{"message": "TEXT"}]}', 1 ],
+	[ one => '{"events": ["TEXT", "TEXT"]}', 2 ],
+	[ batch => '[{"common": {"attributes": {"service": "pay", "zone": "z"}}, "logs": [{"message": "TEXT"}, {"message": "TEXT"}]}]', 2 ],
+	[ one => '{"messageType": "DATA_MESSAGE", "owner": "1", "logGroup": "g", "logStream": "s", "subscriptionFilters": ["f"], '
+		. '"logEvents": [{"id": "1", "timestamp": 1769853600000, "message": "TEXT"}]}', 1 ],
+	[ batch => '{"records": [{"value": {"message": "TEXT"}, "key": "k"}, {"value": "TEXT"}]}', 2 ],
+	[ one => '{"message": "TEXT", "logs": [1, 2]}', 1 ],
+	[ text => "TEXT one\r\n\nTEXT two\n", 2 ], [ texts => "TEXT\n[TEXT\n{ TEXT", 3 ],
+	[ text => '{"message": "TEXT", "level": "error"}', 1 ])
+{
+	my ($to, $body, $n) = @$case;
+	my @events = kept($to, $body);
+	is(scalar @events, $n, "$n events");
+}
+my ($paid) = kept(batch => '[{"common": {"attributes": {"service": "pay", "zone": "z"}}, "logs": [{"message": "TEXT"}]}]');
+is("$paid->{service} $paid->{attributes}{zone}", 'pay z', 'what they share is in each');
+my ($watched) = kept(one => '{"logGroup": "g", "logEvents": [{"message": "TEXT", "timestamp": 1769853600000}]}');
+is("$watched->{timestamp} $watched->{attributes}{logGroup}", '2026-01-31T10:00:00.000Z g', 'of a subscription too');
+my ($line) = kept(text => '{"message": "TEXT", "level": "error", "n": 1}');
+is("$line->{level} $line->{attributes}{n}", 'error 1', 'a line that is JSON is taken apart');
+my $partly = post(one => '{"logs": [{"message": "x"}, {"message": "y", "timestamp": "soon"}, 7]}');
+is_deeply([ $partly->{status}, $partly->{json}{data}{accepted}, map { "$_->{path} $_->{index}" } @{ $partly->{json}{data}{errors} } ],
+	[ 202, 1, 'logs[1].timestamp 1', 'logs[2] 2' ], 'what is refused is named by its place') or diag $partly->{content};
+$partly = post(batch => '[{"logs": ["x"]}, {"logs": [{}, "y"]}]');
+is($partly->{json}{data}{errors}[0]{path}, '[1].logs[0].event', 'in an array by that of its object too');
+$partly = post(one => '{"logs": [{}, {}]}');
+is_deeply([ $partly->{status}, $partly->{json}{error}, map { $_->{path} } @{ $partly->{json}{details} } ],
+	[ 400, 'all 2 events were rejected', 'logs[0].event', 'logs[1].event' ], 'all of them')
+  or diag $partly->{content};
+is($t->sql(q{SELECT logsvc.act_as('acme') IS NULL;
+	SELECT logsvc.ingest('{"logs": ["a", "b"]}') ->> 'accepted'}) =~ s/.*\n//sr, 2, 'in SQL too');
+
 # ---- times ----
 
 my $at = '2026-01-31T10:00:00.000Z';
@@ -98,7 +134,11 @@ foreach my $case (
 	[ loki => '{"streams": [{"stream": {"a": "b"}, "values": [["2026-01-31T10:00:00Z", "x"]]}]}',
 		qr/rejected; events\[0\].timestamp: expected nanoseconds/ ],
 	[ one => $zipped, qr/the body is gzip: send it with Content-Encoding: gzip/ ],
-	[ lines => '[{"message": "x"}]', qr/not an array.*application\/json/ ])
+	[ lines => '[{"message": "x"}]', qr/not an array.*application\/json/ ],
+	[ one => '{"logs": []}', qr/expected at least one event/ ],
+	[ one => '{"common": {"timestamp": "soon"}, "logs": ["x"]}', qr/common.timestamp.*expected an ISO/ ],
+	[ text => qq({\n"message": "x"\n}), qr/this is JSON.*application\/json/ ],
+	[ texts => '[{"message": "x"}]', qr/this is JSON.*application\/json/ ])
 {
 	my ($to, $body, $says) = @$case;
 	my $r = post($to, $body);

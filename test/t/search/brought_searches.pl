@@ -104,6 +104,37 @@ is_deeply([ $r->{status}, $r->{json}{details}[0]{suggestion}, $r->{json}{details
 $r = $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'refused error' });
 is($r->{json}{meta}{warnings}[0]{suggestion}, 'refused level=error', 'with a warning');
 
+# ---- times as parameters ----
+
+foreach (
+	[ earliest => 'yesterday', 200 ], [ from => 'now-2h', 200 ], [ earliest => '@d-1d+0h', 400, '' ],
+	[ earliest => '-1d@d+9h', 200 ], [ earliest => '0:00', 200 ],
+	[ earliest => 'monday', 400, 'monday of this week is earliest=@w' ],
+	[ to => 'yesterday', 400, 'yesterday is earliest=-1d@d latest=@d' ],
+	[ latest => '28/Nov/2026', 400, 'write 2026-11-28' ], [ earliest => '1h ago', 400, 'write -1h' ])
+{
+	my ($name, $value, $status, $says) = @$_;
+	foreach my $path ('search', 'logs')
+	{
+		my $answer = $t->http(GET => "/api/v1/$path", token => $org->{token}, query => { $name => $value });
+		is($answer->{status}, $status, "$path: $name=$value") or diag $answer->{content};
+		like($answer->{json}{details}[0]{message} // '', qr/expected now.*\Q$says\E/, 'and what to write') if $status == 400;
+	}
+}
+
+# ---- warnings as notices ----
+
+my ($said, $notices) = ('', '');
+$t->{node}->psql($t->{database}, q{SELECT logsvc.act_as('acme') IS NULL;
+	SELECT count(*) FROM generate_series(1, 3) i, LATERAL logsvc.events('service=nobody n!=' || i);
+	SELECT count(*) FROM logsvc.events('service=chekout OR service=pya');
+	SET client_min_messages = warning;
+	SELECT count(*) FROM logsvc.events('service=nobody')}, stdout => \$said, stderr => \$notices);
+is($said, "f\n0\n0\n0", 'nothing is found') or diag $said;
+my $once = qr/NOTICE:  no event of the time range has service nobody; values there are: /;
+is(scalar(() = $notices =~ /$once/g), 1, 'a notice says why, once in a statement') or diag $notices;
+like($notices, qr/NOTICE:  no event has service pya: did you mean pay\?\nHINT:  Search for: service=chekout OR service=pay/, 'with what was meant');
+
 # ---- a page does not wait for counts ----
 
 sub warned

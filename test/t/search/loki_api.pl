@@ -216,7 +216,9 @@ refused(qr/only label matchers/, $_, query => '{a="b"} |~ "x"', 'match[]' => '{a
 is_deeply(result('query', query => 'min_over_time({env="prod"} | unwrap service_name [1h])', time => $start + 3600), [], 'texts are no points');
 refused(qr/end timestamp must not be before/, 'query_range', query => '{a="b"}', start => $start, end => $start - 1);
 refused(qr/max_entries_limit_per_query \(999999999 > 5000\)/, 'query_range', query => '{a="b"}', limit => 999999999);
-refused(qr/limit must be a positive/, 'query_range', query => '{a="b"}', limit => $_) foreach qw(0 -1 x 99999999999999999999);
+refused(qr/limit must be a positive/, 'query_range', query => '{a="b"}', limit => $_) foreach qw(0 -1 x 00);
+refused(qr/max_entries_limit_per_query \(99999999999999999999 > 5000\)/, 'query_range', query => '{a="b"}', limit => '99999999999999999999');
+refused(qr/\(9{40}\.\.\. > 5000\)/, 'query_range', query => '{a="b"}', limit => '9' x 400);
 refused(qr/zero or negative/, 'query_range', query => 'rate({a="b"}[1m])', step => $_) foreach qw(0 -5 x 0s);
 refused(qr/parse error/, 'query_range', query => $_)
   foreach '', '{', '{a}', '{a="b"', '{a="b"} |', 'rate({a="b"})', 'rate({a="b"}[0s])', 'sum(', '{a=~"("})',

@@ -107,6 +107,7 @@ refused('accessKeyId', 'no id', accessKeyId => 'a/b');
 refused('secretAccessKey', 'blanks in the secret', secretAccessKey => 'a b');
 refused('secretAccessKey', 'no secret', secretAccessKey => undef);
 refused('addressing', 'addressing', addressing => 'dns');
+refused('addressing', 'a bucket in front of an address', addressing => 'virtualHost');
 
 my $made = ask(POST => '', 201, 'an export into an object store',
 	json => { %export, delivery => { %delivery } });
