@@ -84,9 +84,14 @@ SELECT is(pg_temp.said(logsvc.create_dashboard('{"name": "d", "variables": [{"na
 	'panels[1].query UNKNOWN_FIELD 0 no event has the field sttus: did you mean status?', 'a panel');
 -- ---- panels that cannot show what their query gives ----
 
-CREATE FUNCTION pg_temp.panel(kind text, query text, more jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS $$
-	SELECT regexp_replace(pg_temp.said(logsvc.create_dashboard(jsonb_build_object('name', 'p', 'panels',
-		jsonb_build_array(jsonb_build_object('kind', kind, 'query', query) || more)))), 'PANEL_SHAPE 0 .*?(?= -> |$)', 'SHAPE') $$;
+CREATE FUNCTION pg_temp.panel(kind text, query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	made jsonb := logsvc.create_dashboard(jsonb_build_object('name', 'p', 'panels',
+		jsonb_build_array(jsonb_build_object('kind', kind, 'query', query))));
+BEGIN
+	PERFORM logsvc.delete_dashboard(made ->> 'id');
+	RETURN regexp_replace(pg_temp.said(made), 'PANEL_SHAPE 0 a panel of kind .*?(?= -> |$)', 'SHAPE');
+END $$;
 SELECT is(pg_temp.panel(kind, q), expected, concat_ws(' ', kind, q)) FROM (VALUES
 	('timeseries', '*', 'panels[0].query SHAPE -> * | timechart count'),
 	('timeseries', 'status=500', 'panels[0].query SHAPE -> status=500 | timechart count'),

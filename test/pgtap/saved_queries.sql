@@ -62,7 +62,7 @@ SELECT is(pg_temp.wrong('{"name": "a", "q": "*", "qq": 1, "defaultRange": {"sinc
 SELECT matches(pg_temp.wrong('{"name": "a", "q": "level=error | stat count"}'),
 	'^q invalid: is not a valid query: .*\(line 1, column 15\)', 'a query that cannot be parsed');
 SELECT is(pg_temp.wrong('{"name": "a", "q": "*", "defaultRange": {"earliest": "yesterday"}}'),
-	'defaultRange.earliest invalid: is not a time; expected now, -1h, -7d@d or an ISO 8601 time', 'a time');
+	'defaultRange.earliest invalid: is not a time; expected now, -1h, -7d@d or an ISO 8601 time; yesterday is earliest=-1d@d latest=@d', 'a time');
 SELECT matches(pg_temp.wrong(d), ' (invalid|required|unknown): ', left(d::text, 40))
 FROM unnest(ARRAY['[]', 'null', '1', '"x"', '{"name": {"a": 1e999}}', '{"name": null}',
 	'{"name": "\u0001", "q": ""}']::text[]) AS t, LATERAL (SELECT t::jsonb AS d) AS j;

@@ -80,8 +80,8 @@ SELECT throws_like($$ SELECT logsvc.search('event MATCHES "a("') $$,
 	'not a regular expression: %at line 1, column 15');
 SELECT throws_ok($$ SELECT logsvc.search('', "limit" => 10001) $$, 'LS001', NULL, 'limit');
 SELECT throws_ok($$ SELECT logsvc.search('', "limit" => 0) $$, 'LS001', NULL, 'limit zero');
-SELECT throws_ok($$ SELECT logsvc.search('', earliest => 'yesterday') $$, 'LS001',
-	NULL, 'earliest');
+SELECT throws_ok($$ SELECT logsvc.search('', latest => 'yesterday') $$, 'LS001',
+	NULL, 'latest');
 
 -- ---- pages ----
 
