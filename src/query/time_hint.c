@@ -213,6 +213,7 @@ static bool
 hint_length(ls_str text, ls_buf *hint)
 {
 	ls_str ago = LS_STR(" ago");
+	ls_str given = text;
 	size_t start = hint->len + strlen("write ");
 	ls_query_time time;
 	size_t n = 0;
@@ -230,7 +231,9 @@ hint_length(ls_str text, ls_buf *hint)
 			ls_buf_char(hint, '@');
 		else if (text.data[n] != ' ')
 			ls_buf_char(hint, text.data[n]);
+	/* What can be read may be out of range. */
 	return !hint->failed && hint->len > start &&
+		   !ls_str_eq(given, ls_str_make(hint->data + start, hint->len - start)) &&
 		   ls_query_time_parse(ls_str_make(hint->data + start, hint->len - start), &time);
 }
 

@@ -88,8 +88,10 @@ is(problem_of(get('/members?nonsense=5')), "400 nonsense: $unknown: it takes lim
 	'far from all: which there are');
 is(problem_of(get("/organizations/$org->{id}?limit=1")), "400 limit: $unknown: it takes none",
 	'the one of the path is none');
-is(problem_of(post('/search', json => { query => 'x' })),
-	"400 query: $unknown: it takes q, earliest, latest, limit, cursor, explain, timeoutMs, include",
+is(post('/search', json => { query => 'x' })->{status}, 200, 'query is q');
+is(problem_of(post('/search', json => { query => 'x', q => 'y' })), '400 query: given twice', 'but not both');
+is(problem_of(post('/search', json => { expression => 'x' })),
+	"400 expression: $unknown: it takes q, earliest, latest, limit, cursor, explain, timeoutMs, include",
 	'members of a body too');
 is(problem_of(get('/members?%22%0D%0AX-Evil:%201=2')), "400 \"\r\nX-Evil: 1: $unknown: it takes limit, "
 	. 'cursor', 'whatever they are');
