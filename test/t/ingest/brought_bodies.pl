@@ -89,7 +89,8 @@ is_deeply([ $partly->{status}, $partly->{json}{data}{accepted}, map { "$_->{path
 $partly = post(batch => '[{"logs": ["x"]}, {"logs": [{}, "y"]}]');
 is($partly->{json}{data}{errors}[0]{path}, '[1].logs[0].event', 'in an array by that of its object too');
 $partly = post(one => '{"logs": [{}, {}]}');
-is_deeply([ $partly->{status}, $partly->{json}{error}, map { $_->{path} } @{ $partly->{json}{details} } ],
+is_deeply([ $partly->{status}, $partly->{json}{error},
+		map { $_->{path} } @{ $partly->{json}{details} } ],
 	[ 400, 'all 2 events were rejected', 'logs[0].event', 'logs[1].event' ], 'all of them')
   or diag $partly->{content};
 is($t->sql(q{SELECT logsvc.act_as('acme') IS NULL;
