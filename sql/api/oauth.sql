@@ -94,7 +94,8 @@ COMMENT ON FUNCTION logsvc_internal.take_unverified_account(logsvc_internal.user
 'Gives an unconfirmed account to the owner of the address, without its password, sessions and '
 'links';
 
--- Who is signed in to the account has proven to be its user.
+-- Who is signed in to the account has proven to be its user, unless a page of another site has
+-- begun the sign-in, which needs no user at all.
 CREATE OR REPLACE FUNCTION logsvc_internal.request_user() RETURNS uuid
 LANGUAGE sql STABLE PARALLEL RESTRICTED
 RETURN (SELECT s.user_id FROM logsvc_internal.user_session s
@@ -106,7 +107,7 @@ COMMENT ON FUNCTION logsvc_internal.request_user() IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.oauth_account(
 	provider text, issuer text, subject text, email text, name text, authority boolean,
-	OUT account uuid, OUT how text)
+	signed_in uuid, OUT account uuid, OUT how text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	known logsvc_internal.user_account;
@@ -133,7 +134,7 @@ BEGIN
 			-- Made at the same moment, by whomever.
 			PERFORM logsvc_internal.raise_error('SERVICE_UNAVAILABLE');
 		END IF;
-	ELSIF NOT authority AND logsvc_internal.request_user() = known.id IS NOT TRUE
+	ELSIF NOT authority AND signed_in = known.id IS NOT TRUE
 		AND (known.verified_at IS NOT NULL
 			OR EXISTS (SELECT FROM logsvc_internal.member m WHERE m.user_id = known.id)) THEN
 		-- That somebody could once read mail at the address is no right to the account.
@@ -156,9 +157,9 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.oauth_account(text, text, text, text, text, boolean) IS
+COMMENT ON FUNCTION logsvc_internal.oauth_account(text, text, text, text, text, boolean, uuid) IS
 'The account of a provider''s user, whose address the provider has verified; authority: the '
-'provider is the authority for the address; how: known, linked (to the account with the '
+'provider is the authority for the address; signed_in: who has asked for it in a session; how: known, linked (to the account with the '
 'address), taken (an unconfirmed account), created, refused (no account: the user must prove '
 'to own it)';
 
@@ -200,7 +201,8 @@ BEGIN
 	SELECT a.account, a.how INTO found_account, how
 	FROM logsvc_internal.oauth_account(provider, facts ->> 'issuer', facts ->> 'subject',
 		facts ->> 'email', nullif(left(logsvc_internal.one_line(facts ->> 'name'), 200), ''),
-		(facts ->> 'authority')::boolean) AS a;
+		(facts ->> 'authority')::boolean,
+		CASE WHEN NOT (facts ->> 'foreign')::boolean THEN logsvc_internal.request_user() END) AS a;
 	IF how = 'refused' THEN
 		PERFORM logsvc_internal.audit(NULL, 'user.login_failed', facts ->> 'email',
 			jsonb_build_object('reason', 'not_linked', 'provider', provider), facts ->> 'email');

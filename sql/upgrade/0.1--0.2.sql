@@ -139,6 +139,9 @@ DROP FUNCTION logsvc.create_index(text, int, text);
 DROP FUNCTION logsvc.update_index(text, int, text, text[]);
 DROP FUNCTION logsvc.update_organization(text, text, text, int, text[], text, text[]);
 
+-- With who is signed in.
+DROP FUNCTION logsvc_internal.oauth_account(text, text, text, text, text, boolean);
+
 DROP FUNCTION logsvc_internal.part_fields(bigint, bytea);
 DROP FUNCTION logsvc_internal.make_part_partitions();
 DROP FUNCTION logsvc_internal.find_rate_limit(text);

@@ -10,6 +10,10 @@
  * minutes, and, since a used state is written down, once.  The seal's key comes
  * from the client secret; another secret ends the sign-ins under way.
  *
+ * Any page can send a browser to a start.  If nobody but that page has begun it,
+ * the session that the browser has proves nothing: else a page and somebody with
+ * an identity that claims the address would link it to the account of a visitor.
+ *
  * All calls of one request have ten seconds together, and half of the executors
  * may wait for providers at a time: one that is dead keeps nobody from
  * searching.  No transaction is open during a call.
@@ -23,6 +27,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
+#include "src/identity/browser.h"
 #include "src/identity/id_token.h"
 
 PG_FUNCTION_INFO_V1(logsvc_oauth_facts);
@@ -59,6 +64,20 @@ keep_facts(ls_oauth_attempt *a, const ls_json_node *found)
 
 /* ---- going there ---- */
 
+/* Is that a URL like those which are called from here?  No part of it may swallow the parameters. */
+static bool
+browser_may_go(ls_oauth_attempt *a, ls_str url)
+{
+	bool local;
+
+	if (ls_url_callable(url, &local) && (!local || a->provider.local) &&
+		memchr(url.data, '#', url.len) == NULL)
+		return true;
+	ls_oauth_complain(a, "the authorization endpoint",
+					  "its URL must begin with https:// and have no fragment");
+	return ls_oauth_fail(a, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+}
+
 static bool
 start(ls_oauth_attempt *a)
 {
@@ -71,7 +90,10 @@ start(ls_oauth_attempt *a)
 
 	if (!ls_oauth_redirect_target(a, &s.redirect_to))
 		return false;
+	s.foreign = (a->request->flags & LS_REQUEST_CROSS_SITE) != 0;
 	if (p->connect && !ls_oauth_discover(a))
+		return false;
+	if (!browser_may_go(a, p->authorize_url))
 		return false;
 	if (!ls_oauth_write_cookie(a, &s, &cookie))
 		return false;
@@ -279,8 +301,9 @@ come_back(ls_oauth_attempt *a)
 	authority = ls_id_is_authority(&person, p->connect ? p->issuer : LS_STR(""),
 								   ls_str_of_cstring(domains == NULL ? "" : domains));
 	return keep_facts(
-		a, ls_document_make(a->arena, "{s:s%, s:b, s:s%, s:s%, s:s%, s:s%}", "issuer",
-							LS_NODE_STR(p->issuer), "authority", authority, "subject",
+		a, ls_document_make(a->arena, "{s:s%, s:b, s:b, s:s%, s:s%, s:s%, s:s%}", "issuer",
+							LS_NODE_STR(p->issuer), "authority", authority, "foreign", s.foreign,
+							"subject",
 							LS_NODE_STR(person.subject), "email", LS_NODE_STR(person.email), "name",
 							LS_NODE_STR(person.name), "location", LS_NODE_STR(s.redirect_to)));
 }

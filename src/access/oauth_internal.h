@@ -34,6 +34,7 @@ typedef struct ls_oauth_state
 	ls_str nonce;
 	ls_str verifier;
 	ls_str redirect_to;
+	bool foreign; /* a page of another site has begun it */
 } ls_oauth_state;
 
 /* One request.  Functions that take one return false when it has ended with an error. */

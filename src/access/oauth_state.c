@@ -120,6 +120,7 @@ ls_oauth_write_cookie(ls_oauth_attempt *a, const ls_oauth_state *s, ls_str *out)
 	ls_buf_lstr(&plain, s->nonce);
 	ls_buf_lstr(&plain, s->verifier);
 	ls_buf_lstr(&plain, s->redirect_to);
+	ls_buf_char(&plain, s->foreign ? 1 : 0);
 	sealed = ls_arena_alloc(a->arena, plain.len + LS_SEAL_OVERHEAD);
 	if (plain.failed || sealed == NULL)
 		return ls_oauth_fail(a, LS_ERROR_INTERNAL, NULL, NULL);
@@ -154,6 +155,7 @@ ls_oauth_read_cookie(ls_oauth_attempt *a, ls_oauth_state *s)
 	s->nonce = ls_read_lstr(&r);
 	s->verifier = ls_read_lstr(&r);
 	s->redirect_to = ls_read_lstr(&r);
+	s->foreign = ls_read_u8(&r) != 0;
 	return !r.failed && expires > ls_now() && s->state.len == RANDOM_LENGTH &&
 		   a->query->state.len == RANDOM_LENGTH &&
 		   ls_equal_constant_time(s->state.data, a->query->state.data, RANDOM_LENGTH);

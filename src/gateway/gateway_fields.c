@@ -160,6 +160,10 @@ take_other(ls_connection *c, ls_str name, ls_str value)
 				ls_websocket_field(&c->offer, name, value);
 			}
 			break;
+		case 14:
+			if (ls_str_eq_nocase(name, LS_STR("Sec-Fetch-Site")))
+				c->cross_site = ls_str_eq_nocase(value, LS_STR("cross-site"));
+			break;
 		case 21:
 			if (ls_str_eq_nocase(name, LS_STR("X-Elastic-Client-Meta")))
 				c->elastic = true;
@@ -187,7 +191,7 @@ ls_request_fields(ls_connection *c, const char *header, size_t len)
 	size_t at = 0;
 
 	memset(request, 0, sizeof(*request));
-	c->asks_close = c->asks_keep_alive = c->elastic = false;
+	c->asks_close = c->asks_keep_alive = c->elastic = c->cross_site = false;
 	memset(&c->offer, 0, sizeof(c->offer));
 	if (!ls_http_next_line(ls_str_make(header, len), &at, &name, &line))
 		return;

@@ -238,7 +238,8 @@ pass_to_host(ls_connection *c, connection_state state, uint32_t flags, ls_str bo
 	ls_connection_deadline(c, DEADLINE_NONE);
 	c->state = state;
 	c->request.id = ls_connection_request_id(c);
-	c->request.flags = flags | (c->wants_socket ? LS_REQUEST_WEBSOCKET : 0);
+	c->request.flags = flags | (c->wants_socket ? LS_REQUEST_WEBSOCKET : 0) |
+					   (c->cross_site ? LS_REQUEST_CROSS_SITE : 0);
 	c->request.remote = ls_str_make(c->remote, strlen(c->remote));
 	c->request.request_id = ls_str_make(c->request_id, c->request_id_len);
 	c->request.body = body;

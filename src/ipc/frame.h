@@ -47,6 +47,9 @@ typedef enum ls_frame_kind
 /* Its answer is a WebSocket: each piece is a message of it. */
 #define LS_REQUEST_WEBSOCKET 32
 
+/* The browser says that a page of another site has sent it here (Sec-Fetch-Site). */
+#define LS_REQUEST_CROSS_SITE 64
+
 /*
  * One HTTP request as a worker sees it.  Texts are empty when the header was
  * not sent.  They are what a client sent: not yet trusted.

@@ -67,7 +67,7 @@ sub answer
 	{
 		my $i = $mode eq 'foreign' ? 'https://id.evil.example' : $issuer;
 		return { body => json_encode({ issuer => $i,
-			authorization_endpoint => "$issuer/authorize?theme=1",
+			authorization_endpoint => ($mode =~ /^browser (.*)/)[0] // "$issuer/authorize?theme=1",
 				token_endpoint => "$issuer/token",
 			jwks_uri => $mode eq 'elsewhere' ? 'http://192.0.2.1/jwks' : "$issuer/jwks",
 				userinfo_endpoint => "$issuer/userinfo" }) };
@@ -346,8 +346,11 @@ is_answer(google_as('ann-1', 'ann@example.org'), '302', 'who was linked before c
 # Signed in to the account in that browser.
 sub google_with
 {
-	my ($session, $sub, $email) = @_;
-	my $start = start('google');
+	my ($session, $sub, $email, $from) = @_;
+	my $begun = $t->http(GET => '/api/v1/auth/oauth/google/start',
+		headers => { $from ? ('Sec-Fetch-Site' => $from) : () });
+	my $start = { provider => 'google', cookie => cookie($begun, 'logsvc_oauth'),
+		parameters($begun->{headers}{location}) };
 	my $plan = { claims => { nonce => $start->{nonce}, sub => $sub, email => $email,
 		email_verified => JSON::PP::true } };
 	return callback($start, { code => encode_base64url(json_encode($plan)),
@@ -365,6 +368,13 @@ is_answer(google_with($old_session, 'gil-1', 'gil@example.org'), '403 IDENTITY_N
 my $own_session = $t->session('gil@example.org');
 is_answer(google_with("$own_session; logsvc_session=" . 'y' x 43, 'gil-1', 'gil@example.org'),
 	'403 IDENTITY_NOT_LINKED', 'two cookies of one name');
+# A link on any page leads to a start, and a provider may send the browser back without a question.
+is_answer(google_with($own_session, 'gil-1', 'gil@example.org', 'cross-site'),
+	'403 IDENTITY_NOT_LINKED', 'nor is that of the account, if a page of another site began it');
+is(linked('gil@example.org'), 0, 'nothing is linked');
+is_answer(google_with($own_session, 'gil-1', 'gil@example.org', 'same-origin'), '302',
+	'a page of our own may');
+$t->sql("DELETE FROM logsvc_internal.oauth_identity WHERE subject = 'gil-1'");
 is_answer($r = google_with($own_session, 'gil-1', 'gil@example.org'), '302',
 	'the session of the account proves it');
 is(user($r)->{user}{email} . ' ' . linked('gil@example.org'), 'gil@example.org 1',
@@ -566,6 +576,15 @@ foreach my $mode ('foreign', 'broken')
 	forget_documents();
 	$double->mode($mode);
 	is_answer(start('google')->{r}, '503 SERVICE_UNAVAILABLE', "a discovery document: $mode");
+}
+foreach my $url ('http://192.0.2.1/authorize', 'javascript:alert(1)', "$issuer/a#b", "$issuer/a b",
+	"$issuer/a\r", 'http://127.0.0.1@192.0.2.1/', 'https://id.example\\@192.0.2.1/')
+{
+	forget_documents();
+	$double->mode("browser $url");
+	my $begun = start('google')->{r};
+	is_answer($begun, '503 SERVICE_UNAVAILABLE', 'no browser is sent to ' . $url =~ s/\s/?/gr);
+	is_deeply([ $begun->{headers}{location}, cookies($begun) ], [undef], 'nor gets a cookie');
 }
 forget_documents();
 $double->mode('elsewhere');
