@@ -147,7 +147,8 @@ ls_guard_role(Node *statement)
 				errmsg("nobody can be a member of role %s", LS_READER),
 				errdetail("Functions of logsvc belong to it, and a member could change them."),
 				errhint("Applications get logsvc_tenant, operators logsvc_admin."));
-	if (!superuser() && changes_reader(statement))
+	/* Rights last: a ROLLBACK comes when no catalog can be read any more. */
+	if (changes_reader(statement) && !superuser())
 		ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				errmsg("only a superuser can change role %s", LS_READER));
 	/* Whatever code comes to run as it, in an executor too: it reads. */
