@@ -5,8 +5,8 @@
  *
  * Signals: SIGTERM ends a worker (`die`, so that a running statement ends at
  * its next interrupt check), SIGINT cancels the request that an executor
- * runs, SIGHUP reloads.  The gateway and acceptors take SIGTERM as a wish: the gateway
- * hands over what came without an acknowledgement, and acceptors store it.
+ * runs, SIGHUP reloads.  The gateway and acceptors that have connected take SIGTERM as a wish: the
+ * gateway hands over what came without an acknowledgement, and acceptors store it.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,13 +34,19 @@ cancel_statement(SIGNAL_ARGS)
 void
 ls_worker_signals(const ls_slot *slot)
 {
-	bool gateway = slot->kind == LS_WORKER_GATEWAY;
-	bool finishes = gateway || slot->kind == LS_WORKER_ACCEPTOR;
-
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	pqsignal(SIGTERM, finishes ? SignalHandlerForShutdownRequest : die);
-	pqsignal(SIGINT, gateway ? SIG_IGN : cancel_statement);
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGINT, slot->kind == LS_WORKER_GATEWAY ? SIG_IGN : cancel_statement);
 	BackgroundWorkerUnblockSignals();
+}
+
+void
+ls_worker_connected(const ls_slot *slot)
+{
+	/* Not before: to connect it may wait for a lock, as long as somebody holds it. */
+	if (slot->kind == LS_WORKER_GATEWAY || slot->kind == LS_WORKER_ACCEPTOR)
+		pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* Should this worker go?  Handles reloads on the way. */

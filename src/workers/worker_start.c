@@ -60,6 +60,7 @@ logsvc_worker_main(Datum slot_number)
 	ls_slot_take(slot);
 	ls_metrics_take_block();
 	connect_worker(slot->kind);
+	ls_worker_connected(slot);
 	pgstat_report_appname(MyBgworkerEntry->bgw_name);
 
 	switch (slot->kind)

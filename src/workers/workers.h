@@ -40,6 +40,9 @@ extern void ls_health_loop(ls_slot *slot);
 /* Sets up signal handling for the worker in a slot; unblocks signals. */
 extern void ls_worker_signals(const ls_slot *slot);
 
+/* The worker has its database: from now on the gateway and acceptors finish before they end. */
+extern void ls_worker_connected(const ls_slot *slot);
+
 /*
  * Waits for the latch for at most `timeout` ms (-1: for ever), resets it, and handles a
  * reload.  False: the worker should exit.
