@@ -228,10 +228,10 @@ extern ls_str ls_origin_of_senders(ls_str origin);
 
 /*
  * Does work that requests about accounts have postponed until after their answer, each
- * item in a transaction of its own, when it is due.  due: ms until the next one, -1 if
- * there is none.  For workers that answer requests.
+ * item in a transaction of its own, when it is due; false: there was none to do.  due: ms until
+ * the next one, -1 if there is none.  For workers that answer requests.
  */
-extern void ls_account_work(void);
+extern bool ls_account_work(void);
 extern long ls_account_work_due(void);
 
 /*

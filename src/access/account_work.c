@@ -88,7 +88,7 @@ ls_account_work_due(void)
 	return left <= 0 ? 0 : (long) ((left + 999) / 1000);
 }
 
-void
+bool
 ls_account_work(void)
 {
 	static SPIPlanPtr plan = NULL;
@@ -97,7 +97,7 @@ ls_account_work(void)
 	ls_lookup lookup = {"SELECT logsvc_internal.do_account_work()", 0, NULL, &plan};
 
 	if (ls_account_work_due() != 0)
-		return;
+		return false;
 	/* An interrupt meant for the request before comes too late. */
 	QueryCancelPending = false;
 	lookup.write = true;
@@ -113,10 +113,11 @@ ls_account_work(void)
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not work on accounts: %s", caught.format));
 			due = ls_now() + WAIT_AFTER_ERROR;
-			return;
+			return true;
 		}
 	}
 	/* What was added meanwhile was too young. */
 	due = added + WAIT;
 	waiting = more || due > ls_now();
+	return true;
 }

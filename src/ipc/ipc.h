@@ -64,6 +64,7 @@ typedef struct ls_slot
 	TimestampTz since; /* of the state */
 	uint32 generation; /* of the channel; 0: none yet */
 	dsm_handle channel;
+	pg_atomic_uint32 wakes; /* how often it was woken by ls_slot_wake */
 	/* Executor: when its request began, if that takes rights away (watcher.c); else 0. */
 	pg_atomic_uint64 revoking;
 	/* Executor: when a request of it last gave up waiting for a lock; 0: none did. */
@@ -110,7 +111,13 @@ extern int ls_slots_in_use(void);
 extern void ls_slot_take(ls_slot *slot);
 
 /* Wakes a worker or the launcher (no effect when it is not there). */
-extern void ls_slot_wake(const ls_slot *slot);
+extern void ls_slot_wake(ls_slot *slot);
+
+/*
+ * Worker: was it woken since it asked last?  A transaction that waits, for a lock or for a standby,
+ * resets the latch: a wake-up that comes meanwhile is only counted.
+ */
+extern bool ls_slot_woken(void);
 
 /* Wakes the workers of a kind when, and if, the current transaction commits. */
 extern void ls_wake_at_commit(ls_worker_kind kind);

@@ -31,6 +31,7 @@ typedef struct shared_state
 } shared_state;
 
 static shared_state *shared = NULL;
+static ls_slot *own = NULL; /* of this process */
 
 static void
 init_shared(void)
@@ -41,6 +42,7 @@ init_shared(void)
 			i == 0 ? LS_WORKER_GATEWAY : (ls_worker_kind) (1 + (i - 1) / LS_MAX_POOL);
 		shared->slots[i].index = i == 0 ? 0 : (i - 1) % LS_MAX_POOL;
 		shared->slots[i].channel = DSM_HANDLE_INVALID;
+		pg_atomic_init_u32(&shared->slots[i].wakes, 0);
 		pg_atomic_init_u64(&shared->slots[i].revoking, 0);
 		pg_atomic_init_u64(&shared->slots[i].gave_up, 0);
 	}
@@ -121,6 +123,7 @@ ls_slot_take(ls_slot *slot)
 {
 	/* First the clean-up, then what it cleans. */
 	before_shmem_exit(leave_slot, PointerGetDatum(slot));
+	own = slot;
 	LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_EXCLUSIVE);
 	slot->state = LS_SLOT_RUNNING;
 	slot->since = GetCurrentTimestamp();
@@ -130,13 +133,25 @@ ls_slot_take(ls_slot *slot)
 }
 
 void
-ls_slot_wake(const ls_slot *slot)
+ls_slot_wake(ls_slot *slot)
 {
 	PGPROC *proc = slot->proc;
 
+	pg_atomic_fetch_add_u32(&slot->wakes, 1);
 	/* A stale pointer is still a PGPROC: at worst a needless wake-up. */
 	if (proc != NULL)
 		SetLatch(&proc->procLatch);
+}
+
+bool
+ls_slot_woken(void)
+{
+	static uint32 seen = 0;
+	uint32 wakes = own == NULL ? 0 : pg_atomic_read_u32(&own->wakes);
+	bool woken = wakes != seen;
+
+	seen = wakes;
+	return woken;
 }
 
 static uint32 kinds_to_wake = 0; /* bits */

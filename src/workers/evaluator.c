@@ -373,15 +373,18 @@ ls_evaluator_loop(ls_slot *slot)
 	do
 	{
 		/* In turns, so that neither new requests nor replies of models wait for all of the other. */
-		bool more = receive(state, slot);
+		bool more = ls_provider_builtin_step();
 
-		more |= ls_provider_builtin_step();
 		ls_curl_step(client);
 		ls_broker_serve();
 		if (any_locked(state))
 			retry_locked(state);
+		/* Last: a transaction that waits resets the latch, and nothing else tells of a request. */
+		more |= receive(state, slot);
 		free_answered(state);
 		if (!more)
-			ls_curl_wait(client, state->lost ? 10 : any_locked(state) ? LOCK_RETRY : -1);
+			ls_curl_wait(client, ls_worker_sleep(state->lost         ? 10
+												 : any_locked(state) ? LOCK_RETRY
+																	 : -1));
 	} while (ls_worker_interrupts());
 }

@@ -205,12 +205,14 @@ ls_executor_loop(ls_slot *slot)
 	ls_arena *arena = ls_context_arena(TopMemoryContext, REQUEST_MEMORY);
 	ls_channel *channel = NULL;
 	bool lost = false;
+	long timeout;
 
 	keep_memory();
 	limit_lock_waits(false);
 	do
 	{
 		ls_channel_result result = LS_CHANNEL_OK;
+		bool worked;
 		ls_str frame;
 
 		if (channel == NULL || lost)
@@ -222,12 +224,14 @@ ls_executor_loop(ls_slot *slot)
 		{
 			lost = !serve(slot, channel, frame, arena);
 			ls_arena_reset(arena);
-			ls_account_work();
+			(void) ls_account_work();
 			if (!ls_worker_interrupts())
 				return;
 		}
 		if (result == LS_CHANNEL_DETACHED)
 			lost = true;
-		ls_account_work();
-	} while (ls_worker_wait(lost ? 10 : ls_account_work_due()));
+		/* A request may have come meanwhile: a transaction that waits resets the latch. */
+		worked = ls_account_work();
+		timeout = lost ? 10 : worked ? 0 : ls_account_work_due();
+	} while (ls_worker_wait(timeout));
 }

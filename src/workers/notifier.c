@@ -290,6 +290,8 @@ ls_notifier_loop(ls_slot *slot)
 			timeout = send_due();
 		timeout = sooner(timeout, send_webhooks(client));
 		timeout = sooner(timeout, send_uploads(client));
-		ls_curl_wait(client, timeout < 0 ? LONGEST_WAIT : Min(timeout, LONGEST_WAIT));
+		/* Not if something was committed while it wrote down what became of other things. */
+		ls_curl_wait(client,
+					 ls_worker_sleep(timeout < 0 ? LONGEST_WAIT : Min(timeout, LONGEST_WAIT)));
 	}
 }

@@ -64,6 +64,12 @@ ls_worker_interrupts(void)
 	return true;
 }
 
+long
+ls_worker_sleep(long timeout)
+{
+	return ls_slot_woken() || ConfigReloadPending ? 0 : timeout;
+}
+
 bool
 ls_worker_wait(long timeout)
 {
@@ -72,10 +78,13 @@ ls_worker_wait(long timeout)
 
 	if (wait_event == 0)
 		wait_event = ls_wait_event("LogsvcWorkerMain");
+	timeout = ls_worker_sleep(timeout);
 	if (timeout >= 0)
 		events |= WL_TIMEOUT;
 	(void) WaitLatch(MyLatch, events, timeout, wait_event);
 	ResetLatch(MyLatch);
+	/* Those that woke it until now are served by what it does next. */
+	(void) ls_slot_woken();
 	return ls_worker_interrupts();
 }
 

@@ -53,6 +53,12 @@ extern bool ls_worker_wait(long timeout);
 extern bool ls_worker_interrupts(void);
 
 /*
+ * For them, too: how long the worker may sleep of `timeout`.  Not at all if somebody has woken it while a
+ * transaction waited, which resets the latch (ls_slot_woken).
+ */
+extern long ls_worker_sleep(long timeout);
+
+/*
  * The share of the organizations that this worker handles.  Shares are divided among the
  * running workers of its kind, not among the configured ones: the organizations of a
  * worker that could not be started would wait for ever.
@@ -80,6 +86,9 @@ extern void ls_guard_register(void);
 
 /* Bounds nested savepoints of tenants; from _PG_init. */
 extern void ls_guard_nesting_register(void);
+
+/* Raises an error if the statement is a savepoint inside of too many others. */
+extern void ls_guard_nesting(Node *statement);
 
 /* ---- guard_plans.c ---- */
 
