@@ -343,6 +343,17 @@ ls_query_write_regex(ls_buf *out, ls_str regex)
 	ls_buf_char(out, '"');
 }
 
+bool
+ls_query_insert(ls_buf *out, size_t at, char c)
+{
+	if (out->failed || !ls_buf_reserve(out, 1))
+		return false;
+	memmove(out->data + at + 1, out->data + at, out->len - at);
+	out->data[at] = c;
+	out->len++;
+	return true;
+}
+
 /* ---- which language ---- */
 
 bool

@@ -129,6 +129,9 @@ extern bool ls_query_write_field(ls_buf *out, ls_str name);
 extern void ls_query_write_text(ls_buf *out, ls_str text);
 extern void ls_query_write_regex(ls_buf *out, ls_str regex);
 
+/* Makes room for a character at a place of what is written, and writes it. */
+extern bool ls_query_insert(ls_buf *out, size_t at, char c);
+
 /* Is it a word that is only a value wherever it stands: letters, digits, and - . _ inside? */
 extern bool ls_query_is_plain_word(ls_str word);
 

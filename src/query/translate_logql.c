@@ -182,7 +182,11 @@ ls_logql_matches_nothing(ls_query_source *s, ls_str regex)
 	bool matches;
 
 	if (arena == NULL)
+	{
+		if (s->exact)
+			(void) ls_query_source_fail(s, "a query with so many regular expressions");
 		return true;
+	}
 	ls_buf_init(&whole, arena);
 	ls_buf_lit(&whole, "^(?:");
 	ls_buf_str(&whole, regex);
@@ -266,7 +270,9 @@ write_regex_match(ls_logql *q, ls_buf *out, ls_str name, ls_str regex)
 	int n = count_alternatives(regex);
 	/* .*a|b.* are two expressions. */
 	bool one = regex.len > 2 && memchr(regex.data, '|', regex.len) == NULL;
-	bool open_start = one && memcmp(regex.data, ".*", 2) == 0;
+	/* .*? and .*+ are one thing. */
+	bool open_start =
+		one && memcmp(regex.data, ".*", 2) == 0 && strchr("?+*{", regex.data[2]) == NULL;
 	bool open_end = one && ends_with(regex, ".*") && !ends_with(regex, "\\.*");
 	ls_str prefix = ls_str_make(regex.data, regex.len < 2 ? 0 : regex.len - 2);
 
@@ -600,34 +606,45 @@ read_label_test(ls_logql *q, ls_buf *out)
 	return true;
 }
 
+/*
+ * What a comma joins to the tests before it is all that follows: a, b or c is a and (b or c).  `and` binds
+ * tighter than `or`, as here.
+ */
 static bool
-read_and(ls_logql *q, ls_buf *out)
+read_or(ls_logql *q, ls_buf *out, bool *has_or)
 {
 	ls_query_source *s = q->s;
+	size_t joined =
+		0; /* where what follows the last comma is written; 0: it needs no parentheses */
+	int opened = 0;
 
+	*has_or = false;
 	for (;;)
 	{
 		if (!read_label_test(q, out))
 			return false;
-		if (!ls_query_source_word(s, "and") && !ls_query_source_take(s, ","))
-			return true;
-		ls_buf_lit(out, " AND ");
+		if (ls_query_source_take(s, ","))
+		{
+			ls_buf_lit(out, " AND ");
+			joined = out->len;
+		}
+		else if (ls_query_source_word(s, "and"))
+			ls_buf_lit(out, " AND ");
+		else if (ls_query_source_word(s, "or"))
+		{
+			if (joined > 0 && !ls_query_insert(out, joined, '('))
+				return ls_query_source_fail(s, NULL);
+			opened += joined > 0;
+			joined = 0;
+			*has_or = *has_or || opened == 0;
+			ls_buf_lit(out, " OR ");
+		}
+		else
+			break;
 	}
-}
-
-static bool
-read_or(ls_logql *q, ls_buf *out, bool *has_or)
-{
-	*has_or = false;
-	for (;;)
-	{
-		if (!read_and(q, out))
-			return false;
-		if (!ls_query_source_word(q->s, "or"))
-			return true;
-		*has_or = true;
-		ls_buf_lit(out, " OR ");
-	}
+	for (; opened > 0; opened--)
+		ls_buf_char(out, ')');
+	return true;
 }
 
 static bool

@@ -632,13 +632,8 @@ read_field_value(ls_query_source *s, ls_buf *out, ls_str field, bool negated)
 
 		if (!read_more_words(s, out, field))
 			return false;
-		if (out->len > end && ls_buf_reserve(out, 2))
-		{
-			memmove(out->data + start + 1, out->data + start, out->len - start);
-			out->data[start] = '(';
-			out->len++;
+		if (out->len > end && ls_query_insert(out, start, '('))
 			ls_buf_char(out, ')');
-		}
 	}
 	return true;
 }

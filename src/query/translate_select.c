@@ -196,7 +196,7 @@ read_order(ls_query_source *s, ls_buf *out, const columns *c)
 			return ls_query_source_fail(s, NULL);
 		if (!ls_sql_keyword(s, "desc"))
 			(void) ls_sql_keyword(s, "asc");
-		else if (!ls_sql_insert(out, at, '-'))
+		else if (!ls_query_insert(out, at, '-'))
 			return ls_query_source_fail(s, NULL);
 	} while (ls_query_source_take(s, ","));
 	return true;

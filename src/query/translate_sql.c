@@ -502,17 +502,6 @@ at_end(ls_query_source *s)
 	return false;
 }
 
-bool
-ls_sql_insert(ls_buf *out, size_t at, char c)
-{
-	if (out->failed || !ls_buf_reserve(out, 1))
-		return false;
-	memmove(out->data + at + 1, out->data + at, out->len - at);
-	out->data[at] = c;
-	out->len++;
-	return true;
-}
-
 /* A condition, or several in parentheses, after any number of NOT. */
 static bool
 read_term(ls_query_source *s, ls_buf *out, bool loose, bool negated)
@@ -563,7 +552,7 @@ ls_sql_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated)
 		}
 		if (negated && several && or)
 		{
-			if (!ls_sql_insert(out, start, '('))
+			if (!ls_query_insert(out, start, '('))
 				return ls_query_source_fail(s, NULL);
 			ls_buf_char(out, ')');
 		}

@@ -36,9 +36,6 @@ extern bool ls_sql_value_of(ls_query_source *s, ls_sql_value *value);
  */
 extern bool ls_sql_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated);
 
-/* Makes room for a character at a place of what is written, and writes it. */
-extern bool ls_sql_insert(ls_buf *out, size_t at, char c);
-
 /* What follows SELECT, or FROM (which NRQL has first). */
 extern bool ls_sql_select(ls_query_source *s, ls_buf *out);
 extern bool ls_sql_from(ls_query_source *s, ls_buf *out);

@@ -2,6 +2,7 @@
 #include "test/unit/tap.h"
 
 #include "src/query/translate.h"
+#include "src/query/translate_logql.h"
 
 static ls_arena *arena;
 
@@ -174,6 +175,16 @@ test_logql(void)
 	becomes("{app=\"a\"} |= \"\" or \"x\"", "app=\"a\"");
 	becomes("{app=\"a\"} |= \"x\" or \"\" |= \"y\"", "app=\"a\" event CONTAINS \"y\"");
 	becomes("{app=~\".*x|y.*\"}", "app MATCHES \"^(?:.*x|y.*)$\"");
+	becomes("{app=~\".*x.y.*\", env=~\".*?x.y.*\"}",
+			"app MATCHES \"x.y\" env MATCHES \"^(?:.*?x.y.*)$\"");
+	/* A comma joins all that follows. */
+	becomes("{app=\"a\"} | x=1, y=2 or z=3", "app=\"a\" x=1 AND (y=2 OR z=3)");
+	becomes("{app=\"a\"} | w=0 or x=1, y=2 and v=4 or z=3",
+			"app=\"a\" (w=0 OR x=1 AND (y=2 AND v=4 OR z=3))");
+	becomes(
+		"{app=\"a\"} | logfmt | a=1, b=2, c=3 or (d=4, e=5 or f=6), g=7 or h=8",
+		"app=\"a\" | logfmt | where a = 1 AND b = 2 AND (c = 3 OR (d = 4 AND (e = 5 OR f = 6)) AND "
+		"(g = 7 OR h = 8))");
 	says("{app=\"a\"} != \"\"",
 		 "this is LogQL; a line filter that no line passes cannot be translated");
 	says("{env=~\"dev|\"}",
@@ -262,6 +273,34 @@ test_metrics(void)
 	says("{app=\"a\"", "this is LogQL, which is not understood here");
 	says("{app=\"a\"} | line_format \"x\" | decolorize",
 		 "this is LogQL, which is written here: app=\"a\" (left out: line_format, decolorize)");
+}
+
+/* LogQL that is run: what would mean something else is refused. */
+static void
+test_run(void)
+{
+	const char *problem;
+	size_t position;
+	ls_buf query;
+	ls_buf out;
+
+	for (int n = 64; n <= 65; n++)
+	{
+		ls_arena_reset(arena);
+		ls_buf_init(&query, arena);
+		ls_buf_init(&out, arena);
+		for (int i = 0; i < n; i++)
+			ls_buf_printf(&query, "%sa%d=~\"x.\"", i == 0 ? "{" : ",", i);
+		ls_buf_char(&query, '}');
+		if (n == 64)
+			ok(ls_logql_read(ls_str_make(query.data, query.len), arena, &out, &problem, &position),
+			   "64 regular expressions");
+		else if (ok(!ls_logql_read(ls_str_make(query.data, query.len), arena, &out, &problem,
+								   &position),
+					"not one more"))
+			is_str(ls_str_make(problem, strlen(problem)),
+				   "a query with so many regular expressions", "why");
+	}
 }
 
 static void
@@ -529,6 +568,7 @@ main(void)
 	test_logql();
 	test_json();
 	test_metrics();
+	test_run();
 	test_logsql();
 	test_lucene();
 	test_long();

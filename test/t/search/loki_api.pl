@@ -110,6 +110,8 @@ is(scalar @{ lines('{env="prod"} != "Request 1"') }, 360 - 1 - 10 - 100, '!=');
 is(scalar @{ lines('{env="prod"} != "request 1"') }, 360, '... counts case');
 is(scalar @{ lines('{env="prod"} |~ "took=[12]ms" !~ "1ms"') }, 52, '|~ and !~');
 is(scalar @{ lines('{env="prod"} |= "k=1" or "k=2"') }, 104, 'or');
+is(scalar @{ lines('{env="prod"} | level="error", service_name="pay" or service_name="web"') }, 120,
+	'a comma joins all that follows');
 is_deeply(lines('{app="agent"} |= `"/a.b"` | json | status >= 500 | user_name=""'),
 	['{"status": 500, "path": "/a.b", "user": {"id": 7}}'], 'json');
 is_deeply(lines('{app="agent"} | logfmt | status = "404" | path="/c"'), ['status=404 path=/c'], 'logfmt');
