@@ -9,7 +9,9 @@ import { projectionOf } from '../../src/console/usage/projection.js';
 import { partOf } from '../../src/console/dashboards/answer.js';
 import { displayOf, usualColumns } from '../../src/console/search/display.js';
 import { earlierRange, patternRows, seriesById } from '../../src/console/search/pattern-rows.js';
-import { patternQuery } from '../../src/console/search/query-text.js';
+import { addFilter, groupBy, writeStageField } from '../../src/console/search/query-edit.js';
+import { contextAt, suggestions } from '../../src/console/search/completion.js';
+import { filterState, patternQuery, termPattern, withoutTimes, writeField } from '../../src/console/search/query-text.js';
 
 let count = 0;
 const is = (got, expected, name) => console.log(`${JSON.stringify(got) === JSON.stringify(expected) ? 'ok' : 'not ok'} ${++count} - ${name}${
@@ -97,4 +99,33 @@ is(columnsOf(Array.from({ length: 3000 }, (_, i) => `c${i}`).join(',')).length, 
 is(columnsOf(',,a,a,b,'), ['a', 'b'], 'each once, none without a name');
 is(columnsOf('100%,a%zz'), ['100%', 'a%zz'], 'a bare percent sign');
 is([columnsOf(''), displayOf(new URLSearchParams()).columns], [null, null], 'none');
+
+// ---- filters that are added to a query ----
+const not = { exclude: true };
+for (const [text, field, value, options, expected] of [
+	['error', 'status', '500', {}, 'error status=500'], ['a OR b | head', 'status', '500', {}, '(a OR b) status=500 | head'],
+	// What was asked for is taken back, with the AND that joined it; one of several alternatives stays.
+	['status=500 AND a', 'status', '500', not, 'a NOT status=500'], ['a AND NOT status=500 AND b', 'status', '500', {}, 'a AND b status=500'], ['a AND -status=500', 'status', '500', {}, 'a status=500'],
+	['status=500 OR status=502', 'status', '500', not, '(status=500 OR status=502) NOT status=500'], ['a OR NOT status=500', 'status', '500', {}, '(a OR NOT status=500) status=500'],
+	// Where and when come before alternatives in brackets.
+	['index=a error OR warn latest=now', 'status', '500', {}, 'index=a latest=now (error OR warn) status=500'], ['index IN (a, "b") error OR warn', 'x', 'y', {}, 'index IN (a, "b") (error OR warn) x=y'],
+	// Indexes are named once, and only as those to search in.
+	['index=main error', 'index', 'web', {}, 'error index=web'], ['index IN (a, b) x OR y', 'index', 'web', {}, '(x OR y) index=web'], ['index=main x OR y', 'index', 'main', {}, 'index=main x OR y'],
+	['index=main error', 'index', 'main', not, 'error | where index != "main"'], ['error | stats count', 'index', 'a', not, 'error | where index != "a" | stats count'], ['', 'index', '"a b"', not, '| where index != "a b"'],
+	['index IN (a', 'index', 'b', {}, 'index IN (a index=b']])
+	is(addFilter(text, field, value, options), expected, `${text || 'nothing'}, ${options.exclude ? 'not ' : ''}${field}=${value}`);
+is(filterState('a status=500', 'status', '500'), 'include', 'asked for');
+is(filterState('a OR status=500', 'status', '500'), null, 'not by an alternative');
+is(['user-agent', 'k8s.pod-name', 'a..b', 'a b', 'level', 'ctx.by', 'a.0', 'a`b'].map((one) => writeField(one, false)),
+	['user-agent', 'k8s.pod-name', '`a..b`', '`a b`', 'attributes.level', 'ctx.by', 'a.0', null], 'fields in the head');
+is(['user-agent', 'k8s.pod-name', '`a..b`', '`a b`', '`ctx.a b`', 'attributes.level', 'ctx.by', 'a.0'].map(writeStageField),
+	['`user-agent`', 'k8s.`pod-name`', '`a..b`', '`a b`', 'ctx.`a b`', 'attributes.level', 'ctx.`by`', 'a.`0`'], '... and in stages, where a minus subtracts');
+const offered = (text) => suggestions(contextAt(text, text.length), { fields: [{ name: 'user-agent', builtin: false, hint: '' }] })[0]?.insert;
+is([offered('user'), offered('x | stats count by user'), offered('x | where user')], ['user-agent=', '`user-agent`', '`user-agent`'], '... as they are offered');
+is(groupBy('a | head 5', 'user-agent'), 'a | stats count by `user-agent` | sort -count', '... and grouped by');
+is([...'an exceptional day'.matchAll(termPattern('*cept*'))].map((one) => one[0]), ['exceptional'], 'what is marked');
+is(termPattern('*a*a*a*a*b'), null, 'not what would take minutes to look for');
+is(withoutTimes('earliest=-1h AND x'), 'x', 'without its range, nor the AND after it');
+is(withoutTimes('x AND earliest=-1h AND y AND latest=now'), 'x AND y', 'nor the one before it');
+
 console.log(`1..${count}`);

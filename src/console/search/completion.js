@@ -2,6 +2,7 @@
  * completion.js: what can be written at the caret: stages, fields, functions, values.
  */
 import { aggregates, functions, headOperators, headWords, stages } from './language-words.js';
+import { writeStageField } from './query-edit.js';
 import { tokensOf, writeField, writeValue } from './query-text.js';
 
 const fieldStages = /^(?:fields|table|sort|dedup|top|rare|rename|fillnull|lookup|bin|bucket|patterns)$/;
@@ -86,11 +87,11 @@ function pick(list, prefix, most = 50)
 	return [...starts, ...within].slice(0, most);
 }
 
-/** Fields as suggestions; in the head a choice goes on with =. fields: {name, builtin, hint}. */
-function fieldItems(fields, after)
+/** Fields as suggestions, written by `write`; in the head a choice goes on with =. fields: {name, builtin, hint}. */
+function fieldItems(fields, after, write)
 {
-	return fields.map((one) => ({ label: one.name, hint: one.hint ?? '', insert: `${writeField(one.name, one.builtin) ?? ''}${after}`, field: true }))
-		.filter((one) => one.insert !== after);
+	return fields.map((one) => ({ one, name: writeField(one.name, one.builtin) })).filter(({ name }) => name)
+		.map(({ one, name }) => ({ label: one.name, hint: one.hint ?? '', insert: `${write(name)}${after}`, field: true }));
 }
 
 /**
@@ -107,11 +108,11 @@ export function suggestions(context, { fields = [], values = [] })
 	if (kind === 'operator')
 		return [...pick(headOperators.map(byName), prefix), ...(prefix ? [] : [{ label: '|', hint: 'a stage', insert: '| ', more: true }])];
 	if (kind === 'head')
-		return pick([...fieldItems(fields, '=').map((one) => ({ ...one, more: true })), ...headWords.map(byName)], prefix);
+		return pick([...fieldItems(fields, '=', (name) => name).map((one) => ({ ...one, more: true })), ...headWords.map(byName)], prefix);
 	if (kind === 'aggregate')
 		return pick([...aggregates.map(byName), { label: 'by', hint: 'groups', insert: 'by ', more: true },
 			...(context.stage === 'timechart' ? [{ label: 'span=', hint: 'length of a bucket, as 5m', insert: 'span=' }] : [])], prefix);
-	const list = fieldItems(fields, '');
+	const list = fieldItems(fields, '', writeStageField);
 	if (kind === 'expression')
 		return pick([...list, ...functions.map(byName)], prefix);
 	return pick(groupStages.test(context.stage ?? '') && !context.inBrackets ? list : [...list, ...(/^(?:top|rare)$/.test(context.stage) ? [{ label: 'by', hint: 'groups', insert: 'by ' }] : [])], prefix);

@@ -5,7 +5,8 @@
  * (query-edit.js).
  */
 const headKeywords = /^(?:AND|OR|NOT|IN|CONTAINS|MATCHES)$/;
-const stageKeywords = /^(?:and|or|not|in|contains|matches|by|as|desc|asc|output|true|false|null)$/i;
+/** Words that are no names in stages. */
+export const stageKeywords = /^(?:and|or|not|in|contains|matches|by|as|desc|asc|output|true|false|null)$/i;
 const builtinNames = ['event', 'level', 'source', 'service', 'index', 'timestamp', 'ingested_at', 'id', 'trace_id', 'span_id'];
 /** The fields that every event has in the same place; all others are attributes. */
 export const builtins = new Set(builtinNames);
@@ -81,6 +82,9 @@ export function tokensOf(text)
 	return tokens;
 }
 
+// A pipe belongs to the stages.
+const headTokens = (text) => tokensOf(text).filter((one) => one.kind !== 'space' && !one.stage);
+
 /** Where the head ends: the first | outside of texts in quotes, or the end. */
 export function headEnd(text)
 {
@@ -116,7 +120,8 @@ const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 function wordPattern(text)
 {
 	const parts = text.split(/[^\p{L}\p{N}_*]+/u).filter((one) => /[\p{L}\p{N}_]/u.test(one));
-	if (!parts.length)
+	// With more than two stars a long run of letters can keep the page busy for minutes.
+	if (!parts.length || text.split('*').length > 3)
 		return null;
 	return `(?<![\\p{L}\\p{N}])${parts.map((one) => one.split('*').map(escaped).join('[\\p{L}\\p{N}_]*')).join('[^\\p{L}\\p{N}]+')}(?![\\p{L}\\p{N}])`;
 }
@@ -124,7 +129,7 @@ function wordPattern(text)
 /** A pattern of what the head looks for in the text of events, for marking it; null when there is nothing. */
 export function termPattern(text)
 {
-	const real = tokensOf(text).filter((one) => one.kind !== 'space' && !one.stage);
+	const real = headTokens(text);
 	const patterns = new Set();
 	let skip = 0; // Depth of brackets after NOT.
 	for (let i = 0; i < real.length; i++) {
@@ -159,7 +164,7 @@ export function termPattern(text)
 export function writeField(name, builtin = builtins.has(name))
 {
 	const own = !builtin && builtins.has(name) ? `attributes.${name}` : name;
-	if (/^[A-Za-z_][\w.@-]*$/.test(own) && !/^(?:earliest|latest|and|or|not|in|contains|matches|by|as)$/i.test(own))
+	if (/^[A-Za-z_][\w.@-]*$/.test(own) && !/\.\.|\.$/.test(own) && !/^(?:earliest|latest|and|or|not|in|contains|matches|by|as)$/i.test(own))
 		return own;
 	return own.includes('`') || own === '' ? null : `\`${own}\``;
 }
@@ -176,12 +181,38 @@ export function writeValue(value, { stage = false } = {})
 	return `"${value.replace(/[\\"]/g, '\\$&')}"`;
 }
 
-/** Where the head compares a field with a value: {start, end, exclude}, or null. */
+/** Are there alternatives in the head, outside of brackets? */
+export function hasOr(text)
+{
+	let depth = 0;
+	return headTokens(text).some((one) => {
+		depth += one.text === '(' ? 1 : one.text === ')' ? -1 : 0;
+		return !depth && one.text === 'OR';
+	});
+}
+
+/** The text without a part of its head, nor the AND that joins it. */
+export function withoutPart(text, start, end)
+{
+	const real = headTokens(text);
+	const after = real.find((one) => one.start >= end);
+	const before = real.findLast((one) => one.end <= start);
+	if (after?.text === 'AND')
+		end = after.end;
+	else if (before?.text === 'AND')
+		start = before.start;
+	return `${text.slice(0, start).trimEnd()} ${text.slice(end).trimStart()}`.trim();
+}
+
+/** Where the head compares a field with a value, for all that it finds: {start, end, exclude}, or null. */
 export function findFilter(text, field, value)
 {
-	const real = tokensOf(text).filter((one) => one.kind !== 'space' && !one.stage && one.kind !== 'pipe');
+	const real = headTokens(text);
 	const wanted = [field, value].map((one) => one.replaceAll('`', ''));
 	let depth = 0;
+	// Beside alternatives only index= is for all.
+	if (hasOr(text) && field !== 'index')
+		return null;
 	for (let i = 0; i < real.length; i++) {
 		if (real[i].text === '(')
 			depth++;
@@ -210,7 +241,7 @@ export function filterState(text, field, value)
 /** The time range that the head itself sets: {earliest, latest}, each a text or null. */
 export function timesOf(text)
 {
-	const real = tokensOf(text).filter((one) => one.kind !== 'space' && !one.stage);
+	const real = headTokens(text);
 	const times = { earliest: null, latest: null };
 	for (let i = 0; i + 2 < real.length; i++)
 		if (real[i].text in times && real[i + 1].text === '=')
@@ -221,10 +252,10 @@ export function timesOf(text)
 /** The query without the time range that its head sets, so that another one counts. */
 export function withoutTimes(text)
 {
-	const real = tokensOf(text).filter((one) => one.kind !== 'space' && !one.stage);
+	const real = headTokens(text);
 	let left = text;
 	for (let i = real.length - 3; i >= 0; i--)
 		if (/^(?:earliest|latest)$/.test(real[i].text) && real[i + 1].text === '=')
-			left = `${left.slice(0, real[i].start).trimEnd()} ${left.slice(real[i + 2].end).trimStart()}`;
+			left = withoutPart(left, real[i].start, real[i + 2].end);
 	return left.trim();
 }

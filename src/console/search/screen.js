@@ -151,7 +151,7 @@ export default function Search()
 	const filter = (name, value, exclude) => edit(({ addFilter }) => addFilter(draft, name, value, { exclude }));
 	const term = (text) => edit(({ addTerm }) => addTerm(draft, text));
 	const withPattern = (id, exclude) => `${patternQuery(q)} | where template_id ${exclude ? '!=' : '='} "${id}"`.trim();
-	const group = (name) => use(`${headOf(draft)} | stats count by ${name} | sort -count`.trim());
+	const group = (name) => edit(({ groupBy }) => groupBy(draft, name));
 	const extract = () => { setChosen(null); use(`${draft.trim()} | json`.trim()); };
 	const on = { onThread: (range) => { setChosen(null); go({ view: null, order: null, ...range }); }, onFilter: filter, onTerm: term, onColumn: toggleColumn, onGroup: group, onExtract: extract, columns, query: draft };
 
