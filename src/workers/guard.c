@@ -164,6 +164,7 @@ utility(PlannedStmt *statement, const char *query, bool read_only_tree,
 
 	ls_guard_role(statement->utilityStmt);
 	ls_guard_tenant(statement->utilityStmt);
+	ls_guard_nesting(statement->utilityStmt);
 	if (drops_service(statement->utilityStmt))
 		pause_service();
 	if (changes_service(statement->utilityStmt))

@@ -102,6 +102,17 @@ sub nested
 $t->sql('CREATE ROLE somebody LOGIN');
 is(nested(64, 'app'), 'done', '64 savepoints are nested by a tenant');
 is(nested(65, 'app'), '54000', 'not more');
+# A block with an exception handler is a savepoint, too.
+$t->sql(q{CREATE FUNCTION public.blocks(n int) RETURNS int LANGUAGE plpgsql AS $$
+	BEGIN
+		RETURN CASE WHEN n = 0 THEN 0 ELSE 1 + public.blocks(n - 1) END;
+	EXCEPTION WHEN OTHERS THEN
+		RETURN -1000;
+	END $$});
+my $own = LogsvcConnection->new(host => $t->node->host, port => $t->node->port, database => 'postgres', user => 'app');
+is($own->query('SELECT public.blocks(63)')->{rows}, "63\n", '64 blocks with a handler, too');
+is($own->query('SELECT public.blocks(64)')->{error}{state}, '57014', 'not more, whatever they handle');
+is($own->query('SELECT public.blocks(0)')->{rows}, "0\n", 'and the session goes on');
 is(nested(500, 'somebody'), 'done', 'other users of the database are not concerned');
 is($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') IS NULL; BEGIN;"
 	. 'SAVEPOINT s; RELEASE SAVEPOINT s; ' x 500 . "COMMIT; SELECT 1"), "f\n1",
@@ -179,5 +190,26 @@ ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }
 is($t->http(POST => '/api/v1/saved-queries', token => $org->{token}, json => { name => 'q', q => '*' })->{status}, 201, '... changes are made');
 is($t->sql("SELECT logsvc.use_token('$org->{token}') IS NULL; SELECT count(*) > 300 FROM logsvc.logs", user => 'app') =~ s/.*\n//sr, 't', '... other sessions read');
 undef @sessions;
+
+# When a function has failed, nothing may look into the catalogs to see whose the transaction is
+# that ends.
+my $session = LogsvcConnection->new(host => $t->node->host, port => $t->node->port, database => 'postgres', user => 'app');
+$session->query("SELECT logsvc.use_token('$org->{token}') IS NULL");
+foreach my $call ("logsvc.search('| where')", "logsvc.create_api_key('acme', 'x', 'nothing')", "logsvc.use_token('pat_x')")
+{
+	foreach my $end ([ 'BEGIN', 'ROLLBACK' ], [ 'BEGIN', 'COMMIT' ], [ 'BEGIN', 'SAVEPOINT a', 'ROLLBACK TO a', 'RELEASE a', 'COMMIT' ])
+	{
+		my @statements = @$end;
+		my $r = $session->query(shift @statements);
+		$r = $session->query(shift @statements) if $statements[0] eq 'SAVEPOINT a';
+		ok($session->query("SELECT $call")->{error}, "$call fails in a transaction");
+		foreach my $statement (@statements)
+		{
+			$r = $session->query($statement);
+			is($r->{error}{text} // '', '', "... $statement");
+		}
+		$session->query('ROLLBACK');
+	}
+}
 
 done_testing();
