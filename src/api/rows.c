@@ -8,8 +8,9 @@
  * the names of their columns beside them (tables of searches).
  *
  * The columns of objects are the members that the rows have: those of events in
- * their usual order, then others as they come.  A search without any says which its events could have.  What is an object or a list is a
- * cell of JSON, so a file has no more columns than the rows have members.
+ * their usual order, then others as they come.  An answer without rows says which
+ * columns it could have.  What is an object or a list is a cell of JSON, so a file
+ * has no more columns than the rows have members.
  *
  *-------------------------------------------------------------------------
  */
