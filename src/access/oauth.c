@@ -301,11 +301,11 @@ come_back(ls_oauth_attempt *a)
 	authority = ls_id_is_authority(&person, p->connect ? p->issuer : LS_STR(""),
 								   ls_str_of_cstring(domains == NULL ? "" : domains));
 	return keep_facts(
-		a, ls_document_make(a->arena, "{s:s%, s:b, s:b, s:s%, s:s%, s:s%, s:s%}", "issuer",
-							LS_NODE_STR(p->issuer), "authority", authority, "foreign", s.foreign,
-							"subject",
-							LS_NODE_STR(person.subject), "email", LS_NODE_STR(person.email), "name",
-							LS_NODE_STR(person.name), "location", LS_NODE_STR(s.redirect_to)));
+		a,
+		ls_document_make(a->arena, "{s:s%, s:b, s:b, s:s%, s:s%, s:s%, s:s%}", "issuer",
+						 LS_NODE_STR(p->issuer), "authority", authority, "foreign", s.foreign,
+						 "subject", LS_NODE_STR(person.subject), "email", LS_NODE_STR(person.email),
+						 "name", LS_NODE_STR(person.name), "location", LS_NODE_STR(s.redirect_to)));
 }
 
 /* ---- the interface ---- */

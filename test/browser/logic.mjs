@@ -7,6 +7,7 @@ import { addressesIn } from '../../src/console/settings/address-list.js';
 import { projectionOf } from '../../src/console/usage/projection.js';
 
 import { partOf } from '../../src/console/dashboards/answer.js';
+import { withValues } from '../../src/console/dashboards/query-values.js';
 import { displayOf, usualColumns } from '../../src/console/search/display.js';
 import { earlierRange, patternRows, seriesById } from '../../src/console/search/pattern-rows.js';
 import { addFilter, groupBy, writeStageField } from '../../src/console/search/query-edit.js';
@@ -127,5 +128,8 @@ is([...'an exceptional day'.matchAll(termPattern('*cept*'))].map((one) => one[0]
 is(termPattern('*a*a*a*a*b'), null, 'not what would take minutes to look for');
 is(withoutTimes('earliest=-1h AND x'), 'x', 'without its range, nor the AND after it');
 is(withoutTimes('x AND earliest=-1h AND y AND latest=now'), 'x AND y', 'nor the one before it');
+
+// ---- variables of dashboards ----
+is(withValues('a=$constructor b=$x c=$y', { x: ['1'], y: ['2', '3'] }), 'a=$constructor b=1 c IN (2, 3)', 'names that are no variables stay');
 
 console.log(`1..${count}`);

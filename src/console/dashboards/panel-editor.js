@@ -12,7 +12,7 @@ import { useLoad } from '../ui/use-load.js';
 import { useKeys } from '../shell/keys.js';
 import { kinds, PanelContent, PanelNotes } from './panel.js';
 import { TimeRange } from '../search/time-range.js';
-import { withValues } from './variables.js';
+import { withValues } from './query-values.js';
 
 const colours = ['green', 'yellow', 'orange', 'red', 'blue'];
 const numberOr = (text) => (text.trim() === '' || Number.isNaN(Number(text)) ? null : Number(text));

@@ -7,7 +7,7 @@ import { screens } from '../screens.js';
 import { copyText } from '../ui/copy-button.js';
 import { Menu } from '../ui/menu.js';
 import { toast } from '../ui/toast.js';
-import { withValues } from './variables.js';
+import { withValues } from './query-values.js';
 
 const there = (path) => {
 	const screen = screens.find((one) => one.path === path);

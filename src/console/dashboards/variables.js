@@ -1,5 +1,5 @@
 /*
- * variables.js: the bar of variables, and their values in queries that the page itself runs.
+ * variables.js: the bar of variables, and their values in the address.
  */
 import { html } from '../view.js';
 import { navigate } from '../router.js';
@@ -35,25 +35,6 @@ export function changedValues(variables, values)
 		if (JSON.stringify(values[one.name]) !== JSON.stringify(list(one.default)) && values[one.name].length)
 			changed[one.name] = one.multi ? values[one.name] : values[one.name][0];
 	return changed;
-}
-
-const literal = (value) => (/^-?\d+(\.\d+)?$/.test(value) || value === '*' ? value : `"${value.replace(/(["\\])/g, '\\$1')}"`);
-
-/**
- * A query with literals in the place of its variables, for the live result of the editor. The service does the same with
- * those of a saved dashboard. Inside quotes nothing is replaced.
- */
-export function withValues(query, values)
-{
-	return query.replace(/("(?:[^"\\]|\\.)*")|(!?=)?\s*\$([A-Za-z_]\w*)/g, (all, quoted, compared, name) => {
-		const found = quoted ? [] : values[name] ?? [];
-		if (quoted || !found.length)
-			return all;
-		if (found.length === 1)
-			return (compared ?? ' ') + literal(found[0]);
-		const literals = found.map(literal);
-		return compared ? `${compared === '!=' ? ' NOT IN' : ' IN'} (${literals.join(', ')})` : ` (${literals.join(' OR ')})`;
-	});
 }
 
 function Multi({ variable, values, options, onValues, label })
