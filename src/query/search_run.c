@@ -480,21 +480,46 @@ add_notes(ls_search *search, const ls_plan *plan, const ls_search_notes *notes)
 	add_extractions(search, notes);
 }
 
+/*
+ * To count the parts of all days takes a fifth of a search that reads none, more the more there are,
+ * and how many were left out is only told: so for some seconds a count is good enough.  It is that
+ * of one credential, because not all may see the parts of the audit log.
+ */
+#define COUNT_TIME (10 * USECS_PER_SEC)
+
+typedef struct counted_parts
+{
+	pg_uuid_t ids[3]; /* of organization, user and credential */
+	int64 parts;
+	TimestampTz until;
+} counted_parts;
+
 static int64
 all_parts(const ls_search *search)
 {
+	static counted_parts counted[64];
+	const ls_principal *principal = search->principal;
+	pg_uuid_t ids[3] = {principal->organization, principal->user, principal->credential};
+	counted_parts *c = &counted[ls_hash_keyed(ids, sizeof(ids), 0) % lengthof(counted)];
 	Oid types[] = {UUIDOID};
-	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
+	Datum values[] = {UUIDPGetDatum(&principal->organization)};
+	TimestampTz now = GetCurrentTimestamp();
 	bool isnull;
 
 	if (search->given != NULL)
 		return search->given->rows > 0;
+	if (now < c->until && memcmp(c->ids, ids, sizeof(ids)) == 0)
+		return c->parts;
 	if (ls_statement_read("SELECT (SELECT pg_catalog.count(*) FROM logsvc_internal.part"
 						  " WHERE organization_id = $1) + (SELECT pg_catalog.count(*)"
 						  " FROM logsvc_internal.queue WHERE organization_id = $1)",
 						  1, types, values) != 1)
 		elog(ERROR, "could not count parts");
-	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	memcpy(c->ids, ids, sizeof(ids));
+	c->until = now + COUNT_TIME;
+	c->parts =
+		DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	return c->parts;
 }
 
 static void
