@@ -54,6 +54,7 @@ _PG_init(void)
 	ls_scan_register();
 	ls_lease_register();
 	ls_store_register();
+	ls_store_shards_register();
 	ls_evaluation_register();
 	ls_workers_register();
 	ls_shmem_register();

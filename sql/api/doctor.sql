@@ -23,6 +23,11 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.volumes() IS
 'The file systems with data, WAL and tablespaces: bytes that are free, and all';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.events_elsewhere() RETURNS boolean
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_events_elsewhere';
+COMMENT ON FUNCTION logsvc_internal.events_elsewhere() IS
+'Has Citus the tables of events distributed, and not as one shard on this server?';
+
 -- What the checks look at.  Nothing here reads rows of events.
 CREATE OR REPLACE FUNCTION logsvc_internal.doctor_facts() RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -88,6 +93,7 @@ BEGIN
 		|| (SELECT jsonb_build_object('read_only', string_agg(format('%s since %s', o.slug, to_char(o.read_only_since, 'YYYY-MM-DD HH24:MI TZ')), ', '
 				ORDER BY o.read_only_since), 'read_only_first', (array_agg(o.slug ORDER BY o.read_only_since))[1])
 			FROM logsvc_internal.organization o WHERE o.read_only_since IS NOT NULL AND o.deleted_at IS NULL)
+		|| jsonb_build_object('elsewhere', logsvc_internal.events_elsewhere())
 		|| (SELECT jsonb_build_object('damaged', count(*)) FROM logsvc_internal.part p WHERE p.level = -1)
 		|| (SELECT jsonb_build_object('ahead', extract(epoch FROM max(s.minute) - now())) FROM logsvc_internal.status_minute s)
 		|| jsonb_build_object('failed', (SELECT array_to_string(s.failed, ', ') FROM logsvc_internal.status_minute s
@@ -262,6 +268,10 @@ BEGIN
 		('partitions', f ->> 'missing_days' IS NOT NULL, false,
 			coalesce('there are none for ' || (f ->> 'missing_days'), 'there are those of today and tomorrow'),
 			'the log of the server says why: "logsvc could not make partitions of its store"'),
+		('shards', (f ->> 'elsewhere')::boolean, false,
+			CASE WHEN (f ->> 'elsewhere')::boolean THEN 'Citus has the events elsewhere than in one shard here, so the service does not run'
+				ELSE 'all events are on this server' END,
+			'move the shard of logsvc_internal.part back here with citus_move_shard_placement (docs/scale.md)'),
 		('rights of roles', f ->> 'roles' IS NOT NULL, false,
 			coalesce('may log in or see everything: ' || (f ->> 'roles'), 'as they were made'),
 			format('ALTER ROLE %s NOSUPERUSER NOBYPASSRLS NOLOGIN', split_part(f ->> 'roles', ',', 1))),

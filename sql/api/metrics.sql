@@ -14,11 +14,11 @@ CREATE OR REPLACE FUNCTION logsvc_internal.database_figures(
 RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	RETURN QUERY SELECT 'logsvc_queue_bytes', '', coalesce(sum(pg_total_relation_size(i.inhrelid)), 0)::float8
+	RETURN QUERY SELECT 'logsvc_queue_bytes', '', coalesce(sum(pg_total_relation_size(logsvc_internal.stored_in(i.inhrelid))), 0)::float8
 		FROM pg_inherits i WHERE i.inhparent = 'logsvc_internal.queue'::regclass;
 	RETURN QUERY WITH p AS (
-			SELECT count(*)::float8 AS n, coalesce(sum(pg_stat_get_live_tuples(i.inhrelid)), 0)::float8 AS parts,
-				coalesce(sum(pg_total_relation_size(i.inhrelid)), 0)::float8 AS bytes
+			SELECT count(*)::float8 AS n, coalesce(sum(pg_stat_get_live_tuples(logsvc_internal.stored_in(i.inhrelid))), 0)::float8 AS parts,
+				coalesce(sum(pg_total_relation_size(logsvc_internal.stored_in(i.inhrelid))), 0)::float8 AS bytes
 			FROM pg_inherits i WHERE i.inhparent = 'logsvc_internal.part'::regclass)
 		SELECT 'logsvc_partitions', '', p.n FROM p
 		UNION ALL SELECT 'logsvc_parts', '', p.parts FROM p

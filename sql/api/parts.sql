@@ -54,6 +54,33 @@ COMMENT ON VIEW logsvc.parts IS
 'Operators: parts by organization, index, day and level of merging (1 as written, 9 full, -1 unreadable)';
 GRANT SELECT ON logsvc.parts TO logsvc_admin;
 
+-- ---- where Citus distributes the store ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.stored_in(a regclass) RETURNS regclass
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_stored_in';
+COMMENT ON FUNCTION logsvc_internal.stored_in(regclass) IS
+'The table that has the rows of a table: its shard, if Citus distributes it and its one shard is here; else itself';
+
+-- What Citus does to a distributed table it tells all nodes, while we hold locks that everybody waits
+-- for.  So nodes are asked before.
+CREATE OR REPLACE FUNCTION logsvc_internal.require_nodes() RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	away text;
+BEGIN
+	IF logsvc_internal.stored_in('logsvc_internal.part') = 'logsvc_internal.part'::regclass THEN
+		RETURN;
+	END IF;
+	SELECT string_agg(format('%s:%s: %s', r.nodename, r.nodeport, r.result), '; ') INTO away
+	FROM run_command_on_workers('SELECT true') r WHERE NOT r.success;
+	IF away IS NOT NULL THEN
+		RAISE EXCEPTION 'not all nodes of Citus answer' USING ERRCODE = 'connection_failure', DETAIL = away;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_nodes() IS
+'An error if the store is distributed and another node of Citus does not answer';
+
 -- Makes the partition of a day.  Days that have none share the default partition, which must be
 -- locked for a moment: no event of the new partition may be in it.  The lock is taken last, and the
 -- caller limits how long others queue up behind us for it.
@@ -65,6 +92,9 @@ DECLARE
   name text := 'part_' || to_char(day, 'YYYYMMDD');
   taken boolean;
 BEGIN
+  IF to_regclass('logsvc_internal.' || name) IS NOT NULL THEN
+    RETURN true;
+  END IF;
   -- One at a time, by the lock that ATTACH takes too; tenants cannot have it.
   LOCK TABLE ONLY logsvc_internal.part IN SHARE UPDATE EXCLUSIVE MODE;
   IF to_regclass('logsvc_internal.' || name) IS NOT NULL THEN
@@ -75,11 +105,17 @@ BEGIN
   IF taken THEN
     RETURN false;
   END IF;
+  PERFORM logsvc_internal.require_nodes();
   -- CREATE and ATTACH: PARTITION OF would lock out every reader.
   EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other INCLUDING ALL)'
                  ' WITH (%s)', name,
                  (SELECT string_agg(o, ', ') FROM logsvc_internal.part_options() AS o));
   EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
+  -- ATTACH would distribute it with the lock.
+  IF logsvc_internal.stored_in('logsvc_internal.part') <> 'logsvc_internal.part'::regclass THEN
+    PERFORM create_distributed_table(format('logsvc_internal.%I', name)::regclass, 'organization_id',
+      colocate_with => 'logsvc_internal.part');
+  END IF;
   LOCK TABLE ONLY logsvc_internal.part_other IN ACCESS EXCLUSIVE MODE;
   EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I'
                  ' FOR VALUES FROM (%L) TO (%L)', name, day, day + 1);

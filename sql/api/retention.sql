@@ -130,6 +130,7 @@ BEGIN
 	IF alive THEN
 		RETURN false;
 	END IF;
+	PERFORM logsvc_internal.require_nodes();
 	LOCK TABLE ONLY logsvc_internal.part IN ACCESS EXCLUSIVE MODE;
 	EXECUTE format('LOCK TABLE ONLY %s IN ACCESS EXCLUSIVE MODE', partition);
 	EXECUTE kept INTO alive USING at;

@@ -167,6 +167,9 @@ begin_call(void)
 				errmsg("logsvc does not run in this database"),
 				errhint("It runs in the one that logsvc.database names; events sent here would "
 						"never be stored."));
+	if (ls_service_get()->state == LS_SERVICE_ELSEWHERE)
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("logsvc does not run: its events are not on this server"));
 	if (ls_service_get()->state == LS_SERVICE_WORKER_NODE)
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("logsvc does not run on a worker node of Citus"),

@@ -43,6 +43,7 @@
 #include "utils/timestamp.h"
 
 #include "src/ipc/ipc.h"
+#include "src/store/store.h"
 
 ls_segments_state *ls_segments = NULL;
 
@@ -74,12 +75,18 @@ table_oid(const char *name)
 }
 
 Oid
-ls_segment_oid(int n)
+ls_segment_table(int n)
 {
 	char name[NAMEDATALEN];
 
 	snprintf(name, sizeof(name), "queue_%d", n);
 	return table_oid(name);
+}
+
+Oid
+ls_segment_oid(int n)
+{
+	return ls_store_here(ls_segment_table(n));
 }
 
 Oid
@@ -106,17 +113,19 @@ ls_segment_open(void)
 	if (!OidIsValid(ls_segment_parent()))
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUEUE_UNAVAILABLE)),
 				errmsg("the queue of logsvc is missing"));
+	ls_store_hold();
 	for (;;)
 	{
 		int n = current_segment();
-		Oid oid = ls_segment_oid(n);
+		Oid table = ls_segment_table(n);
+		Oid oid = ls_store_here(table);
 
 		if (!OidIsValid(oid))
 			ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUEUE_UNAVAILABLE)),
 					errmsg("a segment of the queue of logsvc is missing"));
 		LockRelationOid(oid, RowExclusiveLock);
 		pg_memory_barrier();
-		if (current_segment() == n)
+		if (current_segment() == n && ls_store_here(table) == oid)
 			return n;
 		UnlockRelationOid(oid, RowExclusiveLock);
 	}

@@ -50,7 +50,11 @@ typedef struct ls_segments_state
 
 extern ls_segments_state *ls_segments; /* in shared memory */
 
-/* The table of a segment, and the queue itself; InvalidOid: there is none. */
+/*
+ * The table of a segment, the table that has its rows (a shard, where Citus distributes it), and the
+ * queue itself; InvalidOid: there is none.
+ */
+extern Oid ls_segment_table(int number);
 extern Oid ls_segment_oid(int number);
 extern Oid ls_segment_parent(void);
 

@@ -18,6 +18,8 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -178,6 +180,17 @@ note_lost(ls_segment *s)
 	LWLockRelease(ls_lwlock(LS_LOCK_SEGMENTS));
 }
 
+/* By its own name: a shard is not emptied through the table that it is a shard of. */
+static void
+truncate_table(Oid oid)
+{
+	char *name =
+		quote_qualified_identifier(get_namespace_name(get_rel_namespace(oid)), get_rel_name(oid));
+
+	if (SPI_execute(psprintf("TRUNCATE ONLY %s", name), false, 0) != SPI_OK_UTILITY)
+		elog(ERROR, "could not empty a segment of the queue");
+}
+
 static void
 empty_segment(void *context)
 {
@@ -198,7 +211,7 @@ empty_segment(void *context)
 			return;
 		note_lost(s);
 	}
-	run("TRUNCATE ONLY logsvc_internal.queue_%d", c->n, SPI_OK_UTILITY);
+	truncate_table(oid);
 	c->xid = GetCurrentFullTransactionId();
 	c->done = true;
 	LS_STOP_POINT("queue_before_truncate");
@@ -255,8 +268,10 @@ drop_segment(void *context)
 {
 	change *c = context;
 
-	/* Each search of the queue holds a lock on the parent. */
+	/* Each search of the queue holds a lock on the parent, and of a shard on both. */
 	if (!lock(ls_segment_parent(), AccessExclusiveLock, false) ||
+		!lock(ls_store_here(ls_segment_parent()), AccessExclusiveLock, false) ||
+		!lock(ls_segment_table(c->n), AccessExclusiveLock, false) ||
 		!lock(ls_segment_oid(c->n), AccessExclusiveLock, false) || has_entries(c->n))
 		return;
 	run("DROP TABLE logsvc_internal.queue_%d", c->n, SPI_OK_UTILITY);

@@ -78,6 +78,21 @@ ls_use_reserved_slots(void)
 #endif
 }
 
+/* Makes an entry of a query's range table one of another table; callers include nodes/parsenodes.h. */
+#if PG_VERSION_NUM >= 160000
+#define ls_set_relid(query, entry, oid)                                        \
+	do                                                                         \
+	{                                                                          \
+		(entry)->relid = (oid);                                                \
+		if ((entry)->perminfoindex > 0)                                        \
+			((RTEPermissionInfo *) list_nth((query)->rteperminfos,             \
+											(int) (entry)->perminfoindex - 1)) \
+				->relid = (oid);                                               \
+	} while (0)
+#else
+#define ls_set_relid(query, entry, oid) ((void) (query), (void) ((entry)->relid = (oid)))
+#endif
+
 /* A path of a foreign table without order; callers include optimizer/pathnode.h. */
 #if PG_VERSION_NUM >= 180000
 #define LS_FOREIGN_PATH(root, rel, startup, total)                                \

@@ -25,6 +25,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
@@ -167,9 +168,8 @@ make(void *context)
 
 	/* Who makes partitions waits for others who do; nobody else waits for this lock. */
 	ls_store_limit_waits();
-	if (SPI_execute("LOCK TABLE ONLY logsvc_internal.part IN SHARE UPDATE EXCLUSIVE MODE", false,
-					0) != SPI_OK_UTILITY)
-		elog(ERROR, "could not lock the store");
+	LockRelationOid(get_relname_relid("part", get_namespace_oid("logsvc_internal", false)),
+					ShareUpdateExclusiveLock);
 	ls_transaction_set("lock_timeout", LOCK_TIMEOUT);
 	/* Others wait for our lock until we have committed; and an empty table is soon made again. */
 	ls_transaction_set("synchronous_commit", "off");

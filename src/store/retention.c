@@ -40,6 +40,7 @@ struct ls_retention
 {
 	HTAB *partitions;
 	Oid current; /* what this step works on */
+	Oid table;   /* what drops it */
 	bool whole_day;
 	char name[2 * NAMEDATALEN + 8];
 	int removed;
@@ -77,6 +78,7 @@ choose(void *context)
 			(aging != NULL && now - aging->checked < CHECK_INTERVAL))
 			continue;
 		r->current = p->oid;
+		r->table = p->table;
 		r->whole_day = whole_day;
 		strlcpy(r->name, p->name, sizeof(r->name));
 		return;
@@ -88,7 +90,7 @@ drop(void *context)
 {
 	ls_retention *r = context;
 	Oid types[] = {REGCLASSOID, TIMESTAMPTZOID};
-	Datum values[] = {ObjectIdGetDatum(r->current), TimestampTzGetDatum(GetCurrentTimestamp())};
+	Datum values[] = {ObjectIdGetDatum(r->table), TimestampTzGetDatum(GetCurrentTimestamp())};
 	bool isnull;
 
 	ls_transaction_set("lock_timeout", DROP_LOCK_TIMEOUT);

@@ -39,8 +39,9 @@ extern void ls_store_insert(const ls_stored_part *row);
 
 typedef struct ls_partition
 {
-	Oid oid;
-	char name[2 * NAMEDATALEN + 8]; /* quoted, with its schema */
+	Oid oid; /* of the table that has its rows: a shard, where Citus distributes it */
+	char name[2 * NAMEDATALEN + 8]; /* of that table, quoted, with its schema */
+	Oid table;                      /* itself, which is what DROP takes */
 	DateADT day;                    /* DATEVAL_NOEND: for days without a partition of their own */
 } ls_partition;
 
@@ -80,8 +81,8 @@ extern void ls_store_register(void);
 extern Datum ls_store_day(ls_time time);
 
 /*
- * In a transaction: limits each wait for a lock to 5 s.  A locked store cannot be
- * written to, so the wait must become an error that somebody notices.
+ * In a transaction that writes: limits each wait for a lock to 5 s.  A locked store cannot be
+ * written to, so the wait must become an error that somebody notices.  Holds shards, too.
  */
 extern void ls_store_limit_waits(void);
 
@@ -103,6 +104,31 @@ extern bool ls_store_is_corrupt(int sqlstate);
 
 /* The description of an error for the log, without values. */
 extern const char *ls_store_failure(const ls_caught *caught);
+
+/* ---- shards.c: where Citus distributes the tables of events ---- */
+
+/*
+ * The table that has the rows of a table: its shard, when Citus distributes it and its one shard is
+ * here; else itself.  In a transaction.
+ */
+extern Oid ls_store_here(Oid table);
+
+/* Are the tables of events distributed?  In a transaction. */
+extern bool ls_store_distributed(void);
+
+/*
+ * Are the tables of events distributed, and not as one shard on this server?  In a transaction.
+ */
+extern bool ls_store_elsewhere(void);
+
+/* Keeps the shards from moving to another server until the transaction is over, as who writes must. */
+extern void ls_store_hold(void);
+
+/* Makes statements over such a table statements over its shard; called by _PG_init. */
+extern void ls_store_shards_register(void);
+
+/* At the start of a worker: it may change shards, and sees them in the catalogs. */
+extern void ls_store_use_shards(void);
 
 /* ---- compact.c: merging parts ---- */
 

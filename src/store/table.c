@@ -12,6 +12,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "partitioning/partdesc.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
@@ -92,8 +93,15 @@ ls_store_list_partitions(ls_partition **partitions)
 		bool isnull;
 		Datum day;
 
-		p->oid = DatumGetObjectId(SPI_getbinval(tuple, descriptor, 1, &isnull));
-		strlcpy(p->name, SPI_getvalue(tuple, descriptor, 2), sizeof(p->name));
+		p->table = DatumGetObjectId(SPI_getbinval(tuple, descriptor, 1, &isnull));
+		p->oid = ls_store_here(p->table);
+		if (p->oid == p->table)
+			strlcpy(p->name, SPI_getvalue(tuple, descriptor, 2), sizeof(p->name));
+		else
+			strlcpy(p->name,
+					quote_qualified_identifier(get_namespace_name(get_rel_namespace(p->oid)),
+											   get_rel_name(p->oid)),
+					sizeof(p->name));
 		day = SPI_getbinval(tuple, descriptor, 3, &isnull);
 		p->day = isnull ? DATEVAL_NOEND : DatumGetDateADT(day);
 	}
@@ -116,6 +124,7 @@ void
 ls_store_limit_waits(void)
 {
 	ls_transaction_set("lock_timeout", "5s");
+	ls_store_hold();
 }
 
 void

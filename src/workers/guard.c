@@ -23,6 +23,10 @@
 #include "tcop/utility.h"
 #include "utils/timestamp.h"
 
+#include "src/store/store.h"
+
+PG_FUNCTION_INFO_V1(logsvc_pause_service);
+
 #define PAUSE_TIMEOUT 10000 /* ms */
 
 static ProcessUtility_hook_type previous_utility = NULL;
@@ -62,8 +66,8 @@ workers_gone(void)
 	return gone;
 }
 
-/* Ends the workers until this transaction is over. */
-static void
+/* Ends the workers until this transaction is over.  False: some have not ended yet. */
+static bool
 pause_service(void)
 {
 	TimestampTz start = GetCurrentTimestamp();
@@ -84,6 +88,15 @@ pause_service(void)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
+	return workers_gone();
+}
+
+/* pause_service() returns boolean: in the database of the service; elsewhere there is nothing to end. */
+Datum
+logsvc_pause_service(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(!ls_shmem_ready() || ls_service_get()->database != MyDatabaseId ||
+				   pause_service());
 }
 
 /* Would this statement, by this user, drop what the workers use? */
@@ -166,7 +179,14 @@ utility(PlannedStmt *statement, const char *query, bool read_only_tree,
 	ls_guard_tenant(statement->utilityStmt);
 	ls_guard_nesting(statement->utilityStmt);
 	if (drops_service(statement->utilityStmt))
-		pause_service();
+	{
+		/* Citus would fail in the middle, with less to say. */
+		if (IsA(statement->utilityStmt, DropStmt) && ls_store_distributed())
+			ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("the tables of events of logsvc are distributed"),
+					errhint("SELECT logsvc.undistribute() first."));
+		(void) pause_service();
+	}
 	if (changes_service(statement->utilityStmt))
 		changed = true;
 	if (previous_utility)

@@ -19,8 +19,9 @@
  * everything with 503, so that senders and proxies know why, and what waits comes again.
  *
  * On a worker node of Citus nothing runs: CREATE EXTENSION on the coordinator made the extension
- * there, too, and a second service would answer for an empty store.  No session tells when a server
- * becomes such a node, so where Citus is loaded a probe looks every 10 seconds.
+ * there, too, and a second service would answer for an empty store.  Nor does anything run when Citus
+ * has moved the events to another server.  No session tells when that happens, so where Citus is
+ * loaded a probe looks every 10 seconds.
  *
  * Everything that keeps the service from running is said once, when it
  * becomes so, with the setting to change.
@@ -53,6 +54,7 @@
 
 #include "src/ingest/ingest.h"
 #include "src/server/metrics.h"
+#include "src/store/store.h"
 #include "src/workers/status_board.h"
 
 #define PROBE_INTERVAL 10000 /* ms, while there is no extension */
@@ -109,6 +111,11 @@ look_for_extension(void *context)
 	if (is_worker_node())
 	{
 		service->state = LS_SERVICE_WORKER_NODE;
+		return;
+	}
+	if (ls_store_elsewhere())
+	{
+		service->state = LS_SERVICE_ELSEWHERE;
 		return;
 	}
 	LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_SHARED);
@@ -230,6 +237,12 @@ say_state(ls_service_state state)
 						   ls_database),
 					errhint("It runs on the coordinator."));
 			break;
+		case LS_SERVICE_ELSEWHERE:
+			ereport(LOG,
+					errmsg("logsvc does not run: Citus has its events not in one shard on this "
+						   "server"),
+					errhint("Move the shard back with citus_move_shard_placement."));
+			break;
 		case LS_SERVICE_READY:
 			ereport(LOG,
 					errmsg("logsvc %s is starting in database \"%s\"", LOGSVC_VERSION, ls_database),
@@ -333,6 +346,7 @@ ls_workers_wanted(ls_worker_kind kind)
 	int n = 0;
 
 	if (ls_service_get()->state == LS_SERVICE_WORKER_NODE ||
+		ls_service_get()->state == LS_SERVICE_ELSEWHERE ||
 		(!ls_service_get()->primary && !runs_on_standby(kind)))
 		return 0;
 	if (ls_mode == LS_MODE_RESTORED && sends(kind))

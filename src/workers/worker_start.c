@@ -14,6 +14,7 @@
 #include "utils/guc.h"
 
 #include "src/server/metrics.h"
+#include "src/store/store.h"
 
 /*
  * Executors run what requests ask for, alert workers what rules do, exporters what scheduled
@@ -49,6 +50,7 @@ connect_worker(ls_worker_kind kind)
 	BackgroundWorkerInitializeConnectionByOid(service->database, user, 0);
 	/* Whatever a database, a role or the server has as a default. */
 	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
+	ls_store_use_shards();
 }
 
 void

@@ -1,7 +1,7 @@
 # store.pl: what becomes of the tables of events when Citus distributes them by organization: the
 # statement of a search runs on the node of its organization, in one task, and finds the same; the
-# tables on the nodes show nothing to who is nobody.  logsvc does not distribute them itself yet
-# (docs/scale.md): here it is done by hand, on a coordinator that stores nothing meanwhile.
+# tables on the nodes show nothing to who is nobody.  logsvc.distribute() makes one shard only
+# (docs/scale.md): here several are made by hand, which ends the service.
 use strict;
 use warnings;
 
@@ -123,6 +123,14 @@ foreach my $worker (@workers)
 }
 
 # ---- what is in the way ----
+
+ok(wait_until(sub { $t->log_text =~ /does not run: Citus has its events not in one shard/ }),
+	'the service ends where events are in several shards');
+is(($t->sql_error("SELECT logsvc.$_()"))[1], '55000', "$_ refuses")
+	foreach qw(distribute undistribute);
+is($t->sql(q{SELECT string_agg(concat_ws(' ', role, runs, shards), '; ' ORDER BY role, node) FROM logsvc.node_status()}),
+	'coordinator f 0; worker f 4; worker f 4', 'node_status says what is where');
+is($t->sql(q{SELECT sum(events) FROM logsvc.node_status()}), $t->sql('SELECT sum(rows) FROM logsvc_internal.part'), 'of all events');
 
 # These fail today; when one no longer does, docs/scale.md has to say so.
 my (undef, undef, $text) = $t->sql_error("SELECT logsvc.act_as('tenant1') IS NULL AS nobody; SELECT logsvc.search('request n=97')");

@@ -53,6 +53,16 @@ sub new
 	return $self;
 }
 
+# A server alone whose tables of events Citus distributes: its only node is the coordinator.
+sub distribute
+{
+	my ($class, $t) = @_;
+	$t->sql('CREATE EXTENSION citus');
+	$t->sql(sprintf q{SELECT citus_set_coordinator_host('%s', %d)}, $t->node->host, $t->node->port);
+	$t->sql('SELECT logsvc.distribute()');
+	return;
+}
+
 sub coordinator { return $_[0]->{coordinator}; }
 sub workers { return @{ $_[0]->{workers} }; }
 

@@ -40,6 +40,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
+require LogsvcCitus if $ENV{TEST_DISTRIBUTED};
+
 our @EXPORT = qw(wait_until stays kill_process json_encode json_decode);
 
 # An interrupted test stops its servers too.
@@ -138,11 +140,14 @@ sub new
 		# Its events and searches would be among those that tests count.
 		'logsvc.status_probe = off',
 		'max_connections = 50',
+		# Over tables that Citus distributes: make check-tap DISTRIBUTED=1
+		$ENV{TEST_DISTRIBUTED} ? LogsvcCitus->conf : (),
 		$opt{conf} // '', '');
 	return $self unless $start;
 
 	$self->start;
 	$self->create_extension if $extension && !$made_extension;
+	LogsvcCitus->distribute($self) if $extension && $ENV{TEST_DISTRIBUTED};
 	$self->wait_ready if $extension && (!exists $opt{ready} || $opt{ready});
 	return $self;
 }

@@ -1,6 +1,6 @@
 -- The tables of events can be distributed over servers by their organization: what
 -- Citus would refuse is refused here, without Citus.
-SELECT plan(9);
+SELECT plan(13);
 
 CREATE TEMP TABLE distributed (name regclass);
 INSERT INTO distributed SELECT format('logsvc_internal.%I', t)::regclass
@@ -48,5 +48,18 @@ SELECT is_empty($$
 	SELECT d.name, a.attname FROM distributed d JOIN pg_attribute a ON a.attrelid = d.name
 	WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attidentity <> '' OR a.attgenerated <> '')
 $$, 'no column numbers itself');
+
+-- ---- without Citus ----
+
+SELECT throws_ok($$ SELECT logsvc.distribute() $$, '55000', 'Citus is not in this database',
+	'nothing is distributed without Citus');
+SELECT throws_ok($$ SELECT logsvc.distribute("check" => true) $$, '55000', 'Citus is not in this database',
+	'nor would it be');
+INSERT INTO logsvc_internal.queue (id, organization_id, rows, min_time, max_time, level_mask, header, body)
+SELECT n, logsvc_internal.new_id(), 3, now(), now(), 0, '', '' FROM generate_series(1, 2) n;
+SELECT results_eq($$ SELECT node, role, answers, version, runs, organizations, events, shards, bytes > 0 FROM logsvc.node_status() $$,
+	$$ SELECT NULL::text, 'server', true, (SELECT extversion FROM pg_extension WHERE extname = 'logsvc'), false, 2::bigint, 6::bigint, 0::bigint, true $$,
+	'a server alone is its only node');
+SELECT is_empty($$ SELECT name FROM distributed WHERE logsvc_internal.stored_in(name) <> name $$, 'each table has its rows itself');
 
 SELECT * FROM finish();

@@ -73,6 +73,9 @@ INSERT INTO calls VALUES ('logsvc.cancel_maintenance(''mnt_000000000000000000000
 INSERT INTO calls VALUES ('logsvc.after_restore()'), ('logsvc.doctor()'), ('logsvc.role_bindings()'), ('logsvc.bind_role(''operators_bound'', ''acme'')');
 INSERT INTO calls VALUES ('logsvc.set_organization_state(''acme'')');
 INSERT INTO calls VALUES ('logsvc.import_organization()', '55000 no rows of a stream were copied in this transaction');
+INSERT INTO calls VALUES ('logsvc.node_status()');
+INSERT INTO calls VALUES ('logsvc.distribute()', '55000 Citus is not in this database'),
+	('logsvc.undistribute()', '55000 Citus is not in this database');
 INSERT INTO calls VALUES ('logsvc.unbind_role(''x'')', 'LS301 no such database role is bound');
 INSERT INTO calls VALUES ('logsvc.setup(''first'', ''owner@acme.org'')',
 	'LS401 there is an organization already, and setup makes the first one; logsvc.create_organization makes others');

@@ -185,6 +185,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc_internal.release_export_run, logsvc_internal.take_export_run,
 	logsvc.resolve_alert, logsvc.test_alert_rule, logsvc.backtest_alert_rule,
 	logsvc.export_organization, logsvc.import_organization, logsvc.set_organization_state,
+	logsvc.node_status, logsvc.distribute, logsvc.undistribute,
 	logsvc_internal.take_stream_row,
 	logsvc.after_restore, logsvc.announce_maintenance, logsvc.cancel_maintenance,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,

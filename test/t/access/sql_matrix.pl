@@ -71,6 +71,7 @@ delete_service	OA F dashboards:write
 delete_user	operator
 disable_alert_rule	OAM F alerts:write
 discard_dead_letters	OA F logs:export
+distribute	operator
 enable_alert_rule	OAM F alerts:write
 end_sessions	operator
 evaluate	OAM - evaluations:run
@@ -127,6 +128,7 @@ list_tokens	person
 log	OAM IFt logs:write
 logs	OAMV RFt logs:read
 mail_link	operator
+node_status	operator
 pattern_of	open
 patterns	open
 query_logs	OAMV RFt logs:read
@@ -162,6 +164,7 @@ test_alert_rule	OAM F alerts:write,logs:read
 test_alert_rule_channels	OAM F alerts:write
 test_pipeline	OAM F pipelines:write
 unbind_role	operator
+undistribute	operator
 update_alert_rule	OAM F alerts:write
 update_dashboard	OAM F dashboards:write
 update_index	OA F org:write

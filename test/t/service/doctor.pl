@@ -90,6 +90,9 @@ foreach (
 	(map { [ "UPDATE pg_database SET datfrozenxid = ((txid_current() - $_->[0] + 4294967296) % 4294967296)::text::xid "
 			. "WHERE datname = 'template1'", 'transaction ids', $_->[1], qr/template1 is \d{9,10}/, qr/template1: VACUUM/ ] }
 		[ 1600000000, 'error' ], [ 600000000, 'warning' ]),
+	# test/citus/distribute.pl brings it about.
+	[ 'CREATE OR REPLACE FUNCTION logsvc_internal.events_elsewhere() RETURNS boolean LANGUAGE sql AS $$SELECT true$$',
+		'shards', 'error', qr/elsewhere/, qr/citus_move_shard_placement/ ],
 	[ 'ALTER ROLE logsvc_tenant LOGIN', 'rights of roles', 'error', qr/logsvc_tenant/, qr/ALTER ROLE logsvc_tenant NOSUPERUSER/ ],
 	[ "INSERT INTO logsvc_internal.status_minute (minute, failed, measured) VALUES (now() + interval '1 hour', '{}', true)",
 		'clock', 'error', qr/3\d\d\d s ahead/, qr/chrony/ ],
