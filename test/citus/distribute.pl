@@ -78,8 +78,8 @@ is($t->sql('SELECT count(*) FROM pg_dist_partition'), 0, 'and changes nothing');
 
 # ---- while events come in ----
 
-# A process that sends events with a word and a number until it is stopped; what stopping returns are
-# the numbers that were acknowledged.
+# A process that sends events with a word and a number until it is stopped; stopping it returns the
+# numbers that were acknowledged.
 sub start_sender
 {
 	my ($word) = @_;

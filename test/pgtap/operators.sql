@@ -1,5 +1,5 @@
 -- What is for operators is refused to everybody else, whatever they hold.
-SELECT plan(52);
+SELECT plan(55);
 
 CREATE ROLE operators_app;
 GRANT logsvc_tenant TO operators_app;
