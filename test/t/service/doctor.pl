@@ -12,7 +12,7 @@ my $t = LogsvcTest->new(initdb => [], conf => <<'CONF');
 fsync = on
 full_page_writes = on
 autovacuum = on
-max_locks_per_transaction = 10
+max_locks_per_transaction = 12
 max_parallel_workers = 2
 max_connections = 20
 wal_level = replica
