@@ -48,6 +48,7 @@ _PG_init(void)
 
 	ls_stop_points_register();
 	ls_metrics_register();
+	ls_crowded_register();
 	ls_standby_register();
 	ls_ipc_register();
 	ls_ingest_register();

@@ -184,6 +184,11 @@ BEGIN
 					'logsvc.writers', 'logsvc.compactors', 'logsvc.alert_workers', 'logsvc.health_workers', 'logsvc.exporters'])),
 			'logsvc.max_pool_workers = ' || current_setting('logsvc.max_pool_workers', true),
 			'postgresql.conf: logsvc.max_pool_workers as large as the largest pool; then restart the server'),
+		('active organizations', false, f ->> 'crowded' IS NOT NULL,
+			coalesce('in the last day more were active than there is room for: ' || (f ->> 'crowded'),
+				'logsvc.max_active_organizations = ' || current_setting('logsvc.max_active_organizations', true)),
+			format('postgresql.conf: logsvc.max_active_organizations = %s; then restart the server',
+				2 * current_setting('logsvc.max_active_organizations', true)::int)),
 		('settings file', f ->> 'file_errors' IS NOT NULL, f ->> 'pending' IS NOT NULL,
 			coalesce(f ->> 'file_errors', 'changed, but not in effect before a restart: ' || (f ->> 'pending'), 'no errors'),
 			CASE WHEN f ->> 'file_errors' IS NOT NULL THEN 'correct the line; then SELECT pg_reload_conf()'

@@ -9,9 +9,9 @@
  * after that one.  So the window never admits more than the limit, gives a use
  * back at most half a second late, and nobody waits longer than 60 seconds.
  *
- * The table has a fixed size.  When it is full, the key that was used longest
- * ago makes room: if that is less than a minute ago, more than ENTRIES keys
- * were active in a minute, and that one starts afresh.
+ * The table has the size that logsvc.max_active_organizations gives.  When it is full, the key that
+ * was used longest ago makes room: if that is less than a minute ago, more keys than it has entries
+ * were active in a minute, and that one starts afresh.  The log says so.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +20,6 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-#define ENTRIES 8192
 #define BUCKET (LS_USECS_PER_SEC / 2)
 #define PERIOD (60 * LS_USECS_PER_SEC)
 #define WINDOW 121 /* buckets: the running one, 119 whole ones, the one that leaves */
@@ -41,15 +40,21 @@ typedef struct window
 
 typedef struct windows
 {
-	uint64 key; /* of the hash: who chooses addresses must not know which ones share a chain */
-	int32 used; /* entries that have ever been used */
+	uint64 key;    /* of the hash: who chooses addresses must not know which ones share a chain */
+	int32 entries; /* of the table, and heads of chains */
+	int32 used;    /* those that have ever been used */
 	int32 newest;
 	int32 oldest;
-	int32 heads[ENTRIES];
-	window entries[ENTRIES];
+	window table[FLEXIBLE_ARRAY_MEMBER]; /* and after it the heads */
 } windows;
 
 static windows *shared = NULL;
+
+static int32 *
+head(uint64 i)
+{
+	return (int32 *) &shared->table[shared->entries] + i;
+}
 
 static void
 init_shared(void)
@@ -57,23 +62,24 @@ init_shared(void)
 	if (!pg_strong_random(&shared->key, sizeof(shared->key)))
 		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random bytes"));
 	shared->newest = shared->oldest = NONE;
-	for (int i = 0; i < ENTRIES; i++)
-		shared->heads[i] = NONE;
+	shared->entries = LS_ACTIVE_KEYS;
+	for (int i = 0; i < shared->entries; i++)
+		*head((uint64) i) = NONE;
 }
 
-static const ls_shmem_item item = {"logsvc rate limits", sizeof(windows), (void **) &shared,
-								   init_shared};
+static ls_shmem_item item = {"logsvc rate limits", 0, (void **) &shared, init_shared};
 
 void
 ls_rate_limit_register(void)
 {
+	item.size = offsetof(windows, table) + (Size) LS_ACTIVE_KEYS * (sizeof(window) + sizeof(int32));
 	ls_shmem_add(&item);
 }
 
 static int32 *
 head_of(uint64 class_hash, const uint8 key[16])
 {
-	return &shared->heads[ls_hash64(key, 16, class_hash ^ shared->key) % ENTRIES];
+	return head(ls_hash64(key, 16, class_hash ^ shared->key) % (uint64) shared->entries);
 }
 
 static void
@@ -82,42 +88,47 @@ unlink_use(window *w)
 	if (w->newer == NONE)
 		shared->newest = w->older;
 	else
-		shared->entries[w->newer].older = w->older;
+		shared->table[w->newer].older = w->older;
 	if (w->older == NONE)
 		shared->oldest = w->newer;
 	else
-		shared->entries[w->older].newer = w->newer;
+		shared->table[w->older].newer = w->newer;
 }
 
 static void
 link_newest(int32 i)
 {
-	window *w = &shared->entries[i];
+	window *w = &shared->table[i];
 
 	w->newer = NONE;
 	w->older = shared->newest;
 	if (shared->newest != NONE)
-		shared->entries[shared->newest].newer = i;
+		shared->table[shared->newest].newer = i;
 	shared->newest = i;
 	if (shared->oldest == NONE)
 		shared->oldest = i;
 }
 
-/* An entry that may be overwritten: a new one, or the one not used for longest. */
+/*
+ * An entry that may be overwritten: a new one, or the one not used for longest.  *crowded: that has
+ * been used within the last minute.
+ */
 static int32
-vacate(void)
+vacate(ls_time now, bool *crowded)
 {
 	int32 i;
 	window *w;
 	int32 *link;
 
-	if (shared->used < ENTRIES)
+	*crowded = false;
+	if (shared->used < shared->entries)
 		return shared->used++;
 	i = shared->oldest;
-	w = &shared->entries[i];
+	w = &shared->table[i];
+	*crowded = w->total > 0 && now / BUCKET - w->bucket < WINDOW - 1;
 	link = head_of(w->class_hash, w->key);
 	while (*link != i)
-		link = &shared->entries[*link].next;
+		link = &shared->table[*link].next;
 	*link = w->next;
 	unlink_use(w);
 	return i;
@@ -127,9 +138,9 @@ vacate(void)
 static window *
 find_used(uint64 class_hash, const uint8 key[16])
 {
-	for (int32 i = *head_of(class_hash, key); i != NONE; i = shared->entries[i].next)
+	for (int32 i = *head_of(class_hash, key); i != NONE; i = shared->table[i].next)
 	{
-		window *w = &shared->entries[i];
+		window *w = &shared->table[i];
 
 		if (w->class_hash == class_hash && memcmp(w->key, key, 16) == 0)
 			return w;
@@ -137,16 +148,17 @@ find_used(uint64 class_hash, const uint8 key[16])
 	return NULL;
 }
 
+/* The same, or a new one; for *crowded see vacate. */
 static window *
-find(uint64 class_hash, const uint8 key[16])
+find(uint64 class_hash, const uint8 key[16], ls_time now, bool *crowded)
 {
-	int32 *head = head_of(class_hash, key);
 	int32 i;
 	window *w;
 
-	for (i = *head; i != NONE; i = w->next)
+	*crowded = false;
+	for (i = *head_of(class_hash, key); i != NONE; i = w->next)
 	{
-		w = &shared->entries[i];
+		w = &shared->table[i];
 		if (w->class_hash == class_hash && memcmp(w->key, key, 16) == 0)
 		{
 			if (shared->newest != i)
@@ -157,8 +169,8 @@ find(uint64 class_hash, const uint8 key[16])
 			return w;
 		}
 	}
-	i = vacate();
-	w = &shared->entries[i];
+	i = vacate(now, crowded);
+	w = &shared->table[i];
 	memset(w, 0, sizeof(*w));
 	w->class_hash = class_hash;
 	memcpy(w->key, key, 16);
@@ -281,16 +293,19 @@ void
 ls_rate_limit_charge(const char *class_name, const uint8 key[16], uint32 amount)
 {
 	ls_time now = ls_now();
+	bool crowded;
 	window *w;
 
 	if (shared == NULL || amount == 0)
 		return;
 	LWLockAcquire(ls_lwlock(LS_LOCK_LIMITS), LW_EXCLUSIVE);
-	w = find(ls_hash64(class_name, strlen(class_name), 0), key);
+	w = find(ls_hash64(class_name, strlen(class_name), 0), key, now, &crowded);
 	slide(w, now);
 	/* Whatever the clock did, a window never counts past its type. */
 	count(w, now, Min(amount, PG_UINT32_MAX - w->total));
 	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
+	if (crowded)
+		ls_crowded(LS_CROWD_RATES);
 }
 
 void
@@ -325,6 +340,7 @@ ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per
 	uint64 class_hash = ls_hash64(class_name, strlen(class_name), 0);
 	uint32 limit = (uint32) Max(limit_per_minute, 0);
 	bool taken;
+	bool crowded;
 	window *w;
 
 	describe_unused(limit, now, state);
@@ -332,12 +348,14 @@ ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per
 		return true;
 
 	LWLockAcquire(ls_lwlock(LS_LOCK_LIMITS), LW_EXCLUSIVE);
-	w = find(class_hash, key);
+	w = find(class_hash, key, now, &crowded);
 	slide(w, now);
 	taken = w->total < limit;
 	if (taken)
 		count(w, now, Min(uses, PG_UINT32_MAX - w->total));
 	describe(w, limit, now, !taken, state);
 	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
+	if (crowded)
+		ls_crowded(LS_CROWD_RATES);
 	return taken;
 }

@@ -30,8 +30,8 @@
 #include "src/access/access.h"
 #include "src/ipc/ipc.h"
 
-#define SETS 2048
 #define WAYS 8
+#define A_MOMENT (60 * LS_USECS_PER_SEC)
 #define LOAD_ATTEMPTS 5
 #define CLOSED_RETRY_AFTER 10 /* s */
 
@@ -41,25 +41,29 @@ typedef struct entry
 	bool used;
 	int32 day;
 	uint32 holds;
-	uint64 touched;
+	ls_time touched;
 	int64 bytes;    /* of the day */
 	int64 deferred; /* in the deferred store, whatever the day */
 } entry;
 
 typedef struct quota_state
 {
-	uint64 clock;
+	uint64 sets;
 	uint64 evictions;
 	int64 deferred; /* of all organizations */
 	int64 shift;    /* of the clock, microseconds; debug builds */
-	entry entries[SETS][WAYS];
+	entry entries[FLEXIBLE_ARRAY_MEMBER][WAYS];
 } quota_state;
 
 static quota_state *shared = NULL;
 
+/* Half empty when as many keys send as may be active, so that few sets are full. */
+#define SETS ((uint64) LS_ACTIVE_KEYS * 2 / WAYS)
+
 static void
 init_shared(void)
 {
+	shared->sets = SETS;
 #ifdef LS_STOP_POINTS
 	/* What logsvc_debug_quota_clock sets does not outlive a crash. */
 	if (getenv("LOGSVC_DEBUG_QUOTA_CLOCK") != NULL)
@@ -67,12 +71,12 @@ init_shared(void)
 #endif
 }
 
-static const ls_shmem_item item = {"logsvc quotas", sizeof(quota_state), (void **) &shared,
-								   init_shared};
+static ls_shmem_item item = {"logsvc quotas", 0, (void **) &shared, init_shared};
 
 void
 ls_quota_register(void)
 {
+	item.size = offsetof(quota_state, entries) + SETS * WAYS * sizeof(entry);
 	ls_shmem_add(&item);
 }
 
@@ -124,7 +128,7 @@ seconds_to_midnight(ls_time now)
 static entry *
 set_of(const ls_sender *sender)
 {
-	return shared->entries[ls_hash64(&sender->organization, UUID_LEN, sender->test) % SETS];
+	return shared->entries[ls_hash64(&sender->organization, UUID_LEN, sender->test) % shared->sets];
 }
 
 static entry *
@@ -137,7 +141,7 @@ find(const ls_sender *sender)
 		if (set[i].used && set[i].sender.test == sender->test &&
 			memcmp(&set[i].sender.organization, &sender->organization, UUID_LEN) == 0)
 		{
-			set[i].touched = ++shared->clock;
+			set[i].touched = ls_now();
 			return &set[i];
 		}
 	}
@@ -168,14 +172,17 @@ find_of_day(const ls_sender *sender, int32 day)
 	return e;
 }
 
-static void
+/* True: one that was in use a moment ago had to make room, or there was none. */
+static bool
 install(const ls_sender *sender, int32 day, int64 bytes, int64 deferred)
 {
 	entry *set = set_of(sender);
 	entry *free = NULL;
+	ls_time now = ls_now();
+	bool crowded;
 
 	if (find(sender) != NULL)
-		return;
+		return false;
 	for (int i = 0; i < WAYS; i++)
 	{
 		if (!set[i].used)
@@ -187,15 +194,17 @@ install(const ls_sender *sender, int32 day, int64 bytes, int64 deferred)
 			free = &set[i];
 	}
 	if (free == NULL)
-		return; /* all of them are busy */
+		return true; /* all of them are busy */
+	crowded = free->used && now - free->touched < A_MOMENT;
 	if (free->used)
 		shared->evictions++;
 	*free = (entry){.sender = *sender,
 					.used = true,
 					.day = day,
-					.touched = ++shared->clock,
+					.touched = now,
 					.bytes = bytes,
 					.deferred = deferred};
+	return crowded;
 }
 
 /* ---- loading ---- */
@@ -262,6 +271,7 @@ look_up(const ls_sender *sender, int32 day, int64 *bytes, int64 *deferred, int64
 {
 	loading l = {.sender = sender, .day = day};
 	uint64 evictions = 0;
+	bool crowded = false;
 
 	for (int i = 0; i <= LOAD_ATTEMPTS; i++)
 	{
@@ -269,13 +279,15 @@ look_up(const ls_sender *sender, int32 day, int64 *bytes, int64 *deferred, int64
 
 		lock();
 		if (i > 0 && evictions == shared->evictions)
-			install(sender, day, l.bytes, l.deferred);
+			crowded = install(sender, day, l.bytes, l.deferred);
 		e = find_of_day(sender, day);
 		*bytes = e != NULL ? e->bytes : l.bytes;
 		*deferred = e != NULL ? e->deferred : l.deferred;
 		*of_all = shared->deferred;
 		evictions = shared->evictions;
 		unlock();
+		if (crowded)
+			ls_crowded(LS_CROWD_QUOTAS);
 		if (e != NULL)
 			return true;
 		if (i < LOAD_ATTEMPTS && !run_load(&l))
@@ -474,7 +486,7 @@ ls_quota_recover(void)
 	deferred =
 		DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 	lock();
-	for (int i = 0; i < SETS; i++)
+	for (uint64 i = 0; i < shared->sets; i++)
 	{
 		for (int w = 0; w < WAYS; w++)
 		{

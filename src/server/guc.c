@@ -29,6 +29,7 @@ int ls_health_workers = 1;
 int ls_exporters = 1;
 int ls_alert_workers = 1;
 int ls_max_pool_workers = 16;
+int ls_max_active_organizations = 8192;
 int ls_queue_limit = 100000;
 int ls_deferred_limit = 10240;
 int ls_export_space = 1024;
@@ -216,6 +217,10 @@ register_start_settings(void)
 				PGC_POSTMASTER, 0);
 	int_setting("logsvc.max_pool_workers", "Largest size that a reload may give to a worker pool.",
 				&ls_max_pool_workers, 16, 1, 64, PGC_POSTMASTER, 0);
+	int_setting("logsvc.max_active_organizations",
+				"Organizations that may be active at a time without delay; tables in shared memory "
+				"have room for them.",
+				&ls_max_active_organizations, 8192, 128, 1048576, PGC_POSTMASTER, 0);
 }
 
 /* Identity providers: one of OpenID Connect, one of plain OAuth 2. */

@@ -168,6 +168,11 @@ extern int ls_query_timeout;   /* ms */
 extern int ls_lock_timeout;    /* ms */
 extern int ls_standby_max_lag; /* ms; 0: none */
 
+extern int ls_max_active_organizations;
+
+/* How many keys, tokens and the like may be active: two for each organization. */
+#define LS_ACTIVE_KEYS (2 * ls_max_active_organizations)
+
 typedef enum ls_plan_changes_kind
 {
 	LS_PLANS_REQUESTED,
@@ -225,6 +230,29 @@ typedef struct ls_shmem_item
 
 extern void ls_shmem_add(const ls_shmem_item *item); /* in _PG_init only */
 extern void ls_shmem_register(void);
+
+/* ---- tables that are too small (crowded.c) ---- */
+
+/* What logsvc.max_active_organizations gives room for. */
+typedef enum ls_crowd
+{
+	LS_CROWD_RATES,
+	LS_CROWD_QUOTAS,
+	LS_CROWD_CACHES,  /* of each process */
+	LS_CROWD_SENDERS, /* of the gateway */
+	LS_CROWDS
+} ls_crowd;
+
+extern void ls_crowded_register(void); /* in _PG_init */
+
+/*
+ * A table has pushed out what was in use a moment ago.  Logs it, at most once an hour.  Never
+ * under a lock.
+ */
+extern void ls_crowded(ls_crowd which);
+
+/* What has followed from it in the last day; NULL: it was not so. */
+extern const char *ls_crowded_lately(ls_crowd which);
 
 /* Is logsvc preloaded, so that shared memory and workers exist? */
 extern bool ls_shmem_ready(void);

@@ -142,6 +142,22 @@ add_provider(ReturnSetInfo *rows)
 	ls_arena_destroy(arena);
 }
 
+static void
+add_crowds(ReturnSetInfo *rows)
+{
+	StringInfoData crowded;
+
+	initStringInfo(&crowded);
+	for (int i = 0; i < LS_CROWDS; i++)
+	{
+		const char *what = ls_crowded_lately((ls_crowd) i);
+
+		if (what != NULL)
+			appendStringInfo(&crowded, "%s%s", crowded.len > 0 ? "; " : "", what);
+	}
+	add_fact(rows, "crowded", crowded.len > 0 ? crowded.data : NULL);
+}
+
 /* server_facts() returns rows (name, value); value NULL: nothing is wrong. */
 Datum
 logsvc_server_facts(PG_FUNCTION_ARGS)
@@ -158,6 +174,7 @@ logsvc_server_facts(PG_FUNCTION_ARGS)
 	add_fact(rows, "reads_settings",
 			 has_privs_of_role(GetOuterUserId(), ROLE_PG_READ_ALL_SETTINGS) ? "true" : "false");
 	add_fact(rows, "standby_behind", ls_standby_behind() ? "true" : "false");
+	add_crowds(rows);
 	add_files(rows);
 	add_tls(rows);
 	add_console(rows);

@@ -21,10 +21,13 @@
 #include "utils/memutils.h"
 
 /* Senders that are remembered; when there are more, all are forgotten. */
-#define MAX_SENDERS 16384
+#define MAX_SENDERS LS_ACTIVE_KEYS
+
+/* When that comes again within this time, there are more than it has room for (ms). */
+#define FULL_AGAIN 600000
 
 /* Groups, beyond which those without a task are forgotten, but not who is busy (recent_use.c). */
-#define MAX_GROUPS 4096
+#define MAX_GROUPS (LS_ACTIVE_KEYS / 4)
 
 /* Work that took less says nothing of the next: caches were empty, or the machine busy (us). */
 #define TELLING_COST 5000
@@ -43,6 +46,7 @@ struct ls_fair_queue
 	HTAB *groups;
 	HTAB *senders;
 	MemoryContext senders_context;
+	TimestampTz forgotten;     /* when all senders were */
 	uint64 now[LS_FAIR_POOLS]; /* the time of each pool */
 };
 
@@ -65,6 +69,7 @@ ls_fair_queue_create(void)
 	fair->senders_context =
 		AllocSetContextCreate(TopMemoryContext, "logsvc senders", ALLOCSET_DEFAULT_SIZES);
 	fair->senders = make_senders(fair->senders_context);
+	fair->forgotten = GetCurrentTimestamp();
 	return fair;
 }
 
@@ -172,10 +177,14 @@ ls_fair_queue_learn(ls_fair_queue *fair, uint64 sender, uint64 tenant)
 
 	if (tenant == 0)
 		return;
-	if (hash_get_num_entries(fair->senders) >= MAX_SENDERS)
+	if (hash_get_num_entries(fair->senders) >= MAX_SENDERS &&
+		hash_search(fair->senders, &sender, HASH_FIND, NULL) == NULL)
 	{
+		if (!TimestampDifferenceExceeds(fair->forgotten, GetCurrentTimestamp(), FULL_AGAIN))
+			ls_crowded(LS_CROWD_SENDERS);
 		MemoryContextReset(fair->senders_context);
 		fair->senders = make_senders(fair->senders_context);
+		fair->forgotten = GetCurrentTimestamp();
 	}
 	known = hash_search(fair->senders, &sender, HASH_ENTER, NULL);
 	known->tenant = tenant;
