@@ -187,6 +187,20 @@ DECLARE
 	account uuid;
 	first_prefix text;
 BEGIN
+	-- Mostly there is nothing to note.  To find that out takes no lock of a row, which would have to be written.
+	IF (CASE kind
+		WHEN 1 THEN EXISTS (SELECT FROM logsvc_internal.access_token t WHERE t.id = credential
+			AND t.last_used_at > now() - interval '10 minutes')
+		WHEN 2 THEN EXISTS (SELECT FROM logsvc_internal.api_key k WHERE k.id = credential
+			AND k.last_used_at > now() - interval '10 minutes')
+		WHEN 3 THEN EXISTS (SELECT FROM logsvc_internal.user_session s
+			LEFT JOIN logsvc_internal.member m ON m.organization_id = organization AND m.user_id = s.user_id
+			WHERE s.id = credential AND s.last_seen_at > now() - interval '5 minutes'
+				AND s.expires_at >= least(now() + interval '6 days', s.created_at + interval '30 days')
+				AND (m.id IS NULL OR m.last_active_at > now() - interval '5 minutes'))
+		END) THEN
+		RETURN;
+	END IF;
 	IF kind = 1 THEN
 		UPDATE logsvc_internal.access_token t SET last_used_at = now()
 		WHERE t.id = (SELECT l.id FROM logsvc_internal.access_token l WHERE l.id = credential
