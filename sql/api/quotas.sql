@@ -15,7 +15,7 @@ COMMENT ON FUNCTION logsvc_internal.quota_day(timestamptz) IS 'The quota day of 
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_ingest_quota(
 	organization uuid, test boolean,
-	OUT day_limit bigint, OUT overage_seconds bigint, OUT deferred_limit bigint, OUT alone boolean,
+	OUT day_limit bigint, OUT overage_seconds bigint, OUT deferred_limit bigint,
 	OUT owner uuid, OUT read_only boolean)
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -24,17 +24,23 @@ BEGIN ATOMIC
 		CASE WHEN test THEN 0
 			ELSE coalesce(logsvc_internal.allowed_of(organization, 'overage_queue_seconds'), 0) END,
 		logsvc_internal.allowed_of(organization, 'deferred_bytes'),
-		NOT EXISTS (SELECT FROM logsvc_internal.organization o
-			WHERE o.id <> organization AND o.deleted_at IS NULL
-				AND o.id NOT IN (SELECT p.organization_id FROM logsvc_internal.probe_organization p)),
 		coalesce(logsvc_internal.find_owner(organization), organization),
 		EXISTS (SELECT FROM logsvc_internal.organization o
 			WHERE o.id = organization AND o.read_only_since IS NOT NULL);
 END;
 COMMENT ON FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean) IS
 'The daily quota of an organization, or of its test keys, in bytes (NULL: none); how long, and '
-'how many bytes of, events beyond it may wait; whether the organization is the only one; its '
-'first owner, or itself; whether it takes no events now';
+'how many bytes of, events beyond it may wait; its first owner, or itself; whether it takes no events now';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.only_organization() RETURNS uuid
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (SELECT CASE WHEN count(*) = 1 THEN (array_agg(two.id))[1] END
+	FROM (SELECT o.id FROM logsvc_internal.organization o
+		WHERE o.deleted_at IS NULL
+			AND o.id NOT IN (SELECT p.organization_id FROM logsvc_internal.probe_organization p)
+		LIMIT 2) AS two);
+COMMENT ON FUNCTION logsvc_internal.only_organization() IS
+'The organization, when there is only one beside that of the probe; NULL: there is none, or several';
 
 -- One statement: a row that moves from the tally to the day is seen once.
 CREATE OR REPLACE FUNCTION logsvc_internal.ingested(

@@ -21,7 +21,8 @@ COMMENT ON FUNCTION logsvc_internal.may_read_audit() IS
 CREATE OR REPLACE FUNCTION logsvc_internal.access_changed() RETURNS trigger
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_access_changed';
 COMMENT ON FUNCTION logsvc_internal.access_changed() IS
-'Statement trigger: caches of access data are dropped when the transaction commits';
+'Trigger after changes of access data: when the transaction commits, what processes keep of it is dropped. For each row: of '
+'what its arguments name, which are columns with ids or hashes, or =organizations: which there are; for each statement: all';
 
 -- ---- limits ----
 --

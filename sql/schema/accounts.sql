@@ -105,11 +105,14 @@ COMMENT ON TABLE logsvc_internal.oauth_document IS
 
 -- Caches of sessions.  A new session cannot have been looked for, and what is
 -- written by use does not count.
-CREATE TRIGGER access_changed AFTER DELETE OR TRUNCATE
+CREATE TRIGGER access_changed AFTER DELETE
 	OR UPDATE OF id, user_id, token_hash, created_at, expires_at, provider
-ON logsvc_internal.user_session FOR EACH STATEMENT
-EXECUTE FUNCTION logsvc_internal.access_changed();
-ALTER TABLE logsvc_internal.user_session ENABLE ALWAYS TRIGGER access_changed;
+ON logsvc_internal.user_session FOR EACH ROW
+EXECUTE FUNCTION logsvc_internal.access_changed('user_id');
+CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.user_session
+FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.user_session ENABLE ALWAYS TRIGGER access_changed,
+	ENABLE ALWAYS TRIGGER access_changed_all;
 
 INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES
 	('finish_account_work', 'minute'), ('purge_accounts', 'hour');

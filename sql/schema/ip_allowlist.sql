@@ -10,10 +10,12 @@ CREATE TABLE logsvc_internal.ip_allowlist (
 COMMENT ON TABLE logsvc_internal.ip_allowlist IS
 'Networks from which the credentials of an organization may be used; no row: every address';
 
-CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE
-ON logsvc_internal.ip_allowlist FOR EACH STATEMENT
-EXECUTE FUNCTION logsvc_internal.access_changed();
-ALTER TABLE logsvc_internal.ip_allowlist ENABLE ALWAYS TRIGGER access_changed;
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR UPDATE ON logsvc_internal.ip_allowlist
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');
+CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.ip_allowlist
+FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.ip_allowlist ENABLE ALWAYS TRIGGER access_changed,
+	ENABLE ALWAYS TRIGGER access_changed_all;
 
 ALTER TABLE logsvc_internal.ip_allowlist ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON logsvc_internal.ip_allowlist TO logsvc_reader

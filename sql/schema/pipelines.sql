@@ -14,18 +14,23 @@ SELECT pg_extension_config_dump('logsvc_internal.pipeline_key', '');
 
 -- Acceptors keep the pipelines of organizations as they keep credentials: until these change.
 CREATE TRIGGER access_changed_new AFTER INSERT ON logsvc_internal.resource
-FOR EACH ROW WHEN (NEW.kind = 'pipeline') EXECUTE FUNCTION logsvc_internal.access_changed();
+FOR EACH ROW WHEN (NEW.kind = 'pipeline')
+EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');
 CREATE TRIGGER access_changed_old AFTER DELETE OR UPDATE ON logsvc_internal.resource
-FOR EACH ROW WHEN (OLD.kind = 'pipeline') EXECUTE FUNCTION logsvc_internal.access_changed();
+FOR EACH ROW WHEN (OLD.kind = 'pipeline')
+EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');
 CREATE TRIGGER access_changed_kind AFTER UPDATE OF kind ON logsvc_internal.resource
-FOR EACH ROW WHEN (NEW.kind = 'pipeline') EXECUTE FUNCTION logsvc_internal.access_changed();
+FOR EACH ROW WHEN (NEW.kind = 'pipeline')
+EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');
 CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.resource
 FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
 ALTER TABLE logsvc_internal.resource ENABLE ALWAYS TRIGGER access_changed_new;
 ALTER TABLE logsvc_internal.resource ENABLE ALWAYS TRIGGER access_changed_old;
 ALTER TABLE logsvc_internal.resource ENABLE ALWAYS TRIGGER access_changed_kind;
 ALTER TABLE logsvc_internal.resource ENABLE ALWAYS TRIGGER access_changed_all;
-CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE
-ON logsvc_internal.pipeline_key FOR EACH STATEMENT
-EXECUTE FUNCTION logsvc_internal.access_changed();
-ALTER TABLE logsvc_internal.pipeline_key ENABLE ALWAYS TRIGGER access_changed;
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR UPDATE ON logsvc_internal.pipeline_key
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');
+CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.pipeline_key
+FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.pipeline_key ENABLE ALWAYS TRIGGER access_changed,
+	ENABLE ALWAYS TRIGGER access_changed_all;

@@ -222,7 +222,9 @@ FOR EACH ROW EXECUTE FUNCTION logsvc_internal.member_removed();
 
 -- ---- caches ----
 --
--- Columns that are written by use (last_used_at, last_active_at) do not count.
+-- A changed row concerns what the trigger's arguments name (src/access/epoch.c): mostly its organization.
+-- Columns that are written by use (last_used_at, last_active_at) do not count.  Triggers are ALWAYS, so
+-- that they fire when session_replication_role is replica, too.
 
 DO $$
 DECLARE
@@ -230,28 +232,47 @@ DECLARE
 BEGIN
 	FOR watched IN
 		SELECT * FROM (VALUES
-			('organization', 'id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner, parse_json, read_only_since'),
-			('organization_limit', NULL),
-			('plan_limit', NULL),
-			('rate_limit', NULL),
-			('user_account', NULL),
-			('member', 'id, organization_id, user_id, role'),
-			('access_token', 'id, organization_id, user_id, scopes, token_hash, expires_at, revoked_at'),
-			('api_key', 'id, organization_id, scope, kind, key_hash, expires_at, revoked_at'),
-			('log_index', NULL)
-		) AS t (name, columns)
+			('organization', '{id}'::text[],
+				'id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner, parse_json, read_only_since'),
+			('organization_limit', '{organization_id}', NULL),
+			('user_account', '{id}', NULL),
+			('member', '{organization_id, user_id}', 'id, organization_id, user_id, role'),
+			('access_token', '{organization_id, token_hash}',
+				'id, organization_id, user_id, scopes, token_hash, expires_at, revoked_at'),
+			('api_key', '{organization_id, key_hash}',
+				'id, organization_id, scope, kind, key_hash, created_by, expires_at, revoked_at'),
+			('log_index', '{organization_id}', NULL)
+		) AS t (name, concerned, columns)
 	LOOP
 		EXECUTE format(
-			'CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE %s'
-			' ON logsvc_internal.%I FOR EACH STATEMENT'
+			'CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR UPDATE %s'
+			' ON logsvc_internal.%I FOR EACH ROW'
+			' EXECUTE FUNCTION logsvc_internal.access_changed(%s)',
+			'OF ' || watched.columns, watched.name,
+			(SELECT string_agg(quote_literal(c), ', ' ORDER BY n) FROM unnest(watched.concerned) WITH ORDINALITY AS u (c, n)));
+		EXECUTE format(
+			'CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.%I FOR EACH STATEMENT'
 			' EXECUTE FUNCTION logsvc_internal.access_changed()',
-			'OF ' || watched.columns, watched.name);
-		-- Also when session_replication_role is replica.
-		EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ALWAYS TRIGGER access_changed',
 			watched.name);
+		EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ALWAYS TRIGGER access_changed,'
+			' ENABLE ALWAYS TRIGGER access_changed_all', watched.name);
 	END LOOP;
 END
 $$;
+
+-- Which organizations there are, by which name, and whose sessions may be used in them.
+CREATE TRIGGER access_changed_names
+AFTER INSERT OR DELETE OR UPDATE OF id, slug, oauth_providers, deleted_at ON logsvc_internal.organization
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed('=organizations');
+ALTER TABLE logsvc_internal.organization ENABLE ALWAYS TRIGGER access_changed_names;
+
+-- What operators change concerns all.
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE ON logsvc_internal.plan_limit
+FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.plan_limit ENABLE ALWAYS TRIGGER access_changed;
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE ON logsvc_internal.rate_limit
+FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.rate_limit ENABLE ALWAYS TRIGGER access_changed;
 
 -- ---- row security, rights, dump ----
 

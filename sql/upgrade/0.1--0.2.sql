@@ -1,4 +1,4 @@
--- schema 4596a8da576082a2
+-- schema e028df4dcea98452
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -111,13 +111,42 @@ COMMENT ON TABLE logsvc_internal.organization IS
 'workers as one, without a foreign key because that stays so when the user is gone; parse_json: '
 'JSON in texts of events is taken apart; NULL: it is not; read_only_since: it takes no events and no '
 'changes, because it is being moved';
-DROP TRIGGER access_changed ON logsvc_internal.organization;
-CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE
-	OR UPDATE OF id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner,
-		parse_json, read_only_since
-	ON logsvc_internal.organization
-FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
-ALTER TABLE logsvc_internal.organization ENABLE ALWAYS TRIGGER access_changed;
+-- Changes of access data concern whom the rows name.
+DO $$
+DECLARE
+	watched record;
+BEGIN
+	FOR watched IN
+		SELECT * FROM (VALUES
+			('organization', '{id}'::text[], 'INSERT OR DELETE OR UPDATE OF id, slug, name, plan, timezone, retention_days, '
+				'oauth_providers, deleted_at, first_owner, parse_json, read_only_since'),
+			('organization_limit', '{organization_id}', 'INSERT OR DELETE OR UPDATE'),
+			('user_account', '{id}', 'INSERT OR DELETE OR UPDATE'),
+			('member', '{organization_id, user_id}', 'INSERT OR DELETE OR UPDATE OF id, organization_id, user_id, role'),
+			('access_token', '{organization_id, token_hash}', 'INSERT OR DELETE OR UPDATE OF id, organization_id, user_id, '
+				'scopes, token_hash, expires_at, revoked_at'),
+			('api_key', '{organization_id, key_hash}', 'INSERT OR DELETE OR UPDATE OF id, organization_id, scope, kind, '
+				'key_hash, created_by, expires_at, revoked_at'),
+			('log_index', '{organization_id}', 'INSERT OR DELETE OR UPDATE'),
+			('ip_allowlist', '{organization_id}', 'INSERT OR DELETE OR UPDATE'),
+			('user_session', '{user_id}', 'DELETE OR UPDATE OF id, user_id, token_hash, created_at, expires_at, provider')
+		) AS t (name, concerned, events)
+	LOOP
+		EXECUTE format('DROP TRIGGER access_changed ON logsvc_internal.%I', watched.name);
+		EXECUTE format('CREATE TRIGGER access_changed AFTER %s ON logsvc_internal.%I FOR EACH ROW'
+			' EXECUTE FUNCTION logsvc_internal.access_changed(%s)', watched.events, watched.name,
+			(SELECT string_agg(quote_literal(c), ', ' ORDER BY n) FROM unnest(watched.concerned) WITH ORDINALITY AS u (c, n)));
+		EXECUTE format('CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.%I FOR EACH STATEMENT'
+			' EXECUTE FUNCTION logsvc_internal.access_changed()', watched.name);
+		EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ALWAYS TRIGGER access_changed,'
+			' ENABLE ALWAYS TRIGGER access_changed_all', watched.name);
+	END LOOP;
+END
+$$;
+CREATE TRIGGER access_changed_names
+AFTER INSERT OR DELETE OR UPDATE OF id, slug, oauth_providers, deleted_at ON logsvc_internal.organization
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed('=organizations');
+ALTER TABLE logsvc_internal.organization ENABLE ALWAYS TRIGGER access_changed_names;
 -- api/table_functions.sql, which comes later, has what it does.
 CREATE FUNCTION logsvc_internal.member_owns() RETURNS trigger
 LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
@@ -609,21 +638,26 @@ SELECT pg_extension_config_dump('logsvc_internal.pipeline_key', '');
 
 -- Acceptors keep the pipelines of organizations as they keep credentials: until these change.
 CREATE TRIGGER access_changed_new AFTER INSERT ON logsvc_internal.resource
-FOR EACH ROW WHEN (NEW.kind = 'pipeline') EXECUTE FUNCTION logsvc_internal.access_changed();
+FOR EACH ROW WHEN (NEW.kind = 'pipeline')
+EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');
 CREATE TRIGGER access_changed_old AFTER DELETE OR UPDATE ON logsvc_internal.resource
-FOR EACH ROW WHEN (OLD.kind = 'pipeline') EXECUTE FUNCTION logsvc_internal.access_changed();
+FOR EACH ROW WHEN (OLD.kind = 'pipeline')
+EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');
 CREATE TRIGGER access_changed_kind AFTER UPDATE OF kind ON logsvc_internal.resource
-FOR EACH ROW WHEN (NEW.kind = 'pipeline') EXECUTE FUNCTION logsvc_internal.access_changed();
+FOR EACH ROW WHEN (NEW.kind = 'pipeline')
+EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');
 CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.resource
 FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
 ALTER TABLE logsvc_internal.resource ENABLE ALWAYS TRIGGER access_changed_new;
 ALTER TABLE logsvc_internal.resource ENABLE ALWAYS TRIGGER access_changed_old;
 ALTER TABLE logsvc_internal.resource ENABLE ALWAYS TRIGGER access_changed_kind;
 ALTER TABLE logsvc_internal.resource ENABLE ALWAYS TRIGGER access_changed_all;
-CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE
-ON logsvc_internal.pipeline_key FOR EACH STATEMENT
-EXECUTE FUNCTION logsvc_internal.access_changed();
-ALTER TABLE logsvc_internal.pipeline_key ENABLE ALWAYS TRIGGER access_changed;
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR UPDATE ON logsvc_internal.pipeline_key
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');
+CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.pipeline_key
+FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.pipeline_key ENABLE ALWAYS TRIGGER access_changed,
+	ENABLE ALWAYS TRIGGER access_changed_all;
 -- The status of the service: what the probe found, and announced maintenance.
 
 CREATE TABLE logsvc_internal.status_minute (
@@ -744,10 +778,12 @@ CREATE TABLE logsvc_internal.role_binding (
 COMMENT ON TABLE logsvc_internal.role_binding IS
 'Database roles whose sessions read the events of one organization; good for the role with this id and this name';
 
-CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE
-ON logsvc_internal.role_binding FOR EACH STATEMENT
-EXECUTE FUNCTION logsvc_internal.access_changed();
-ALTER TABLE logsvc_internal.role_binding ENABLE ALWAYS TRIGGER access_changed;
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR UPDATE ON logsvc_internal.role_binding
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed();
+CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.role_binding
+FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.role_binding ENABLE ALWAYS TRIGGER access_changed,
+	ENABLE ALWAYS TRIGGER access_changed_all;
 
 ALTER TABLE logsvc_internal.role_binding ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON logsvc_internal.role_binding TO logsvc_reader

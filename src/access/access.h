@@ -54,7 +54,7 @@ typedef struct ls_principal
 	pg_uuid_t user;       /* of tokens and users */
 	pg_uuid_t credential; /* of tokens and keys */
 	ls_time expires_at;   /* 0: never */
-	uint64 epoch;         /* of access data when this was looked up */
+	uint64 epoch;         /* of ls_principal_watch when this was looked up; 0: look again */
 	uint8 caller[16];     /* the identity that rates "per caller" count by (decision 38) */
 } ls_principal;
 
@@ -179,10 +179,35 @@ extern ls_role ls_role_of_name(const char *name);
 /* ---- changes of access data (epoch.c) ---- */
 
 /*
- * The shared epoch of access data.  Read it before taking the snapshot of a
- * lookup; the result is valid as long as the epoch is the same.
+ * What something that was looked up depends on, beside what concerns all: counters that changes
+ * move.  With zeros it depends on nothing else.
  */
-extern uint64 ls_access_epoch(void);
+typedef struct ls_watch
+{
+	uint16 counters[2];
+} ls_watch;
+
+/* All of an organization and all of a user; NULL, or an id of zeros: not watched. */
+extern ls_watch ls_watch_of(const pg_uuid_t *organization, const pg_uuid_t *user);
+
+/* All that a principal depends on. */
+extern ls_watch ls_principal_watch(const ls_principal *principal);
+
+/*
+ * The epoch of what is watched.  Read it before taking the snapshot of a lookup; the result is
+ * valid as long as the epoch is the same.  0: it must not be kept.
+ */
+extern uint64 ls_access_epoch(ls_watch watch);
+
+/*
+ * What somebody was told holds for as long as this is the epoch of what is watched; 0: it may not be
+ * kept.
+ */
+typedef struct ls_admitted
+{
+	uint64 epoch;
+	ls_watch watch;
+} ls_admitted;
 
 /* ---- indexes ---- */
 

@@ -47,6 +47,25 @@ extern Datum ls_permission_names(uint32 bits);
 
 extern void ls_epoch_register(bool preloaded);
 
+/*
+ * Which organizations there are, and what they are called: the argument with which triggers say so,
+ * after an equals sign, and what it moves.
+ */
+#define LS_WATCH_ORGANIZATIONS "organizations"
+extern ls_watch ls_watch_organizations(void);
+
+/* Whether there is a credential with this hash. */
+extern ls_watch ls_watch_secret(const uint8 hash[LS_SHA256_LENGTH]);
+
+/*
+ * For a lookup that itself finds out what its result depends on: take the mark before its snapshot;
+ * afterwards this is the epoch of what is watched, or 0 if anything has changed since.
+ */
+extern uint64 ls_access_mark(void);
+extern uint64 ls_access_epoch_since(uint64 mark, ls_watch watch);
+
+/* ---- access_cache.c ---- */
+
 #define LS_CACHE_KEY 32
 #define LS_CACHE_ABSENTS 256
 
@@ -57,34 +76,41 @@ typedef enum ls_cache_result
 	LS_CACHE_ABSENT /* known not to exist */
 } ls_cache_result;
 
+typedef struct ls_cache_absent
+{
+	uint8 key[LS_CACHE_KEY];
+	uint64 epoch; /* 0: unused */
+	ls_watch watch;
+} ls_cache_absent;
+
 /*
- * A cache of access data in one process.  It is emptied whenever the epoch changes, and
- * when it is full.  Negative results are in a small table of their own, so guessing keys
- * does not evict valid ones.
+ * A cache of access data in one process.  Each entry is good while the epoch of what it watches is the
+ * same.  It has room for LS_ACTIVE_KEYS; when it is full, all is forgotten.  Negative results are
+ * in a small table of their own, so guessing keys does not evict valid ones.
  */
 typedef struct ls_cache
 {
 	const char *name;
 	size_t value_size;
-	uint64 epoch;
+	void (*release)(void *value); /* frees what a value points to; may be NULL */
 	MemoryContext context;
 	HTAB *table;
-	uint8 absent[LS_CACHE_ABSENTS][LS_CACHE_KEY];
-	bool absent_used[LS_CACHE_ABSENTS];
+	ls_time emptied_at;
+	ls_cache_absent absent[LS_CACHE_ABSENTS];
 } ls_cache;
 
 /* HIT: *value points to the stored value, which is valid until the next call. */
 extern ls_cache_result ls_cache_find(ls_cache *cache, const uint8 key[LS_CACHE_KEY], void **value);
 
-/* Stores a value (NULL: absent) that was looked up at `epoch`. */
+/* Stores a value (NULL: absent) that was looked up at this epoch of what it watches; not at 0. */
 extern void ls_cache_store(ls_cache *cache, const uint8 key[LS_CACHE_KEY], const void *value,
-						   uint64 epoch);
+						   ls_watch watch, uint64 epoch);
 
 /*
- * Memory for data to which a value in the cache points.  It lives as long as the value, if
- * that is stored next and at the same epoch.  Only if ls_access_cacheable().
+ * Memory for data to which a value in the cache points, which must be stored next; `release` of the
+ * cache frees it.
  */
-extern void *ls_cache_memory(ls_cache *cache, size_t size, uint64 epoch);
+extern void *ls_cache_memory(ls_cache *cache, size_t size);
 
 /* ---- lookup.c ---- */
 
@@ -116,7 +142,8 @@ extern bool ls_lookup_run(ls_lookup *lookup, ls_caught *caught);
 
 /*
  * Finds the principal for a secret (by its SHA-256) or for `known` (by its ids).  Fills
- * *out and returns LS_ALLOWED, or the error.  INTERNAL: the lookup failed, see *caught.
+ * *out and returns LS_ALLOWED, or the error, which may be kept as *out may: as long as its epoch is
+ * that of ls_principal_watch.  INTERNAL: the lookup failed, see *caught.
  */
 extern ls_error_id ls_find_secret(const uint8 hash[LS_SHA256_LENGTH], ls_principal *out,
 								  ls_caught *caught);
@@ -137,8 +164,8 @@ extern ls_error_id ls_find_session(const uint8 hash[LS_SHA256_LENGTH], ls_str or
 /* Past its expiry?  LS_ALLOWED, PAT_EXPIRED, API_KEY_EXPIRED or SESSION_EXPIRED. */
 extern ls_error_id ls_principal_expired(const ls_principal *principal);
 
-/* Records the use of the credential, at most every ten minutes. */
-extern void ls_touch_credential(const ls_principal *principal);
+/* Records the use of the credential, at most every ten minutes.  False: that failed now. */
+extern bool ls_touch_credential(const ls_principal *principal);
 
 /* ---- principal.c ---- */
 

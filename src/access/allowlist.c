@@ -32,7 +32,16 @@ typedef struct allowlist
 	network *networks; /* in the cache's memory */
 } allowlist;
 
-static ls_cache cache = {"logsvc IP allow-lists", sizeof(allowlist)};
+static void
+release(void *value)
+{
+	allowlist *list = value;
+
+	if (list->networks != NULL)
+		pfree(list->networks);
+}
+
+static ls_cache cache = {"logsvc IP allow-lists", sizeof(allowlist), release};
 
 /* An inet as an address; IPv4 is mapped. */
 static void
@@ -82,6 +91,7 @@ check(const pg_uuid_t *organization, const ls_address *address, ls_caught *caugh
 	network found[MAX_NETWORKS];
 	allowlist fresh = {0, found};
 	allowlist *list;
+	ls_watch watch;
 	uint64 epoch;
 
 	/* A session that acts in no organization. */
@@ -90,22 +100,23 @@ check(const pg_uuid_t *organization, const ls_address *address, ls_caught *caugh
 	memcpy(key, &id, UUID_LEN);
 	if (ls_cache_find(&cache, key, (void **) &list) != LS_CACHE_HIT)
 	{
-		epoch = ls_access_epoch();
+		watch = ls_watch_of(&id, NULL);
+		epoch = ls_access_epoch(watch);
 		lookup.values[0] = UUIDPGetDatum(&id);
 		lookup.row = network_row;
 		lookup.context = &fresh;
 		if (!ls_lookup_run(&lookup, caught))
 			return LS_ERROR_INTERNAL;
-		if (ls_access_cacheable())
+		if (ls_access_cacheable() && epoch != 0)
 		{
 			allowlist kept = {fresh.n, NULL};
 
 			if (kept.n > 0)
 			{
-				kept.networks = ls_cache_memory(&cache, kept.n * sizeof(network), epoch);
+				kept.networks = ls_cache_memory(&cache, kept.n * sizeof(network));
 				memcpy(kept.networks, found, kept.n * sizeof(network));
 			}
-			ls_cache_store(&cache, key, &kept, epoch);
+			ls_cache_store(&cache, key, &kept, watch, epoch);
 		}
 		list = &fresh;
 	}

@@ -19,6 +19,9 @@
 /* How long an entry is good without any change: bounds how old lastUsedAt is. */
 #define ENTRY_LIFE (INT64_C(600) * LS_USECS_PER_SEC)
 
+/* And one whose use could not be noted. */
+#define SHORT_LIFE (INT64_C(5) * LS_USECS_PER_SEC)
+
 typedef struct cached_credential
 {
 	ls_principal principal;
@@ -258,7 +261,9 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 	cached_credential *entry;
 	ls_error_id absent;
 	ls_error_id result;
+	ls_watch watch;
 	uint64 epoch;
+	bool noted = true;
 
 	/* A header says more than a cookie, which comes by itself. */
 	if (request->authorization.len == 0 && request->api_key.len == 0 &&
@@ -284,13 +289,14 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 	}
 
 	memset(&fresh, 0, sizeof(fresh));
-	epoch = ls_access_epoch();
+	watch = ls_watch_secret(hash);
+	epoch = ls_access_epoch(watch);
 	result = ls_find_secret(hash, &fresh.principal, error);
 	if (result == LS_ERROR_INTERNAL)
 		return false;
 	if (result == LS_ERROR_INVALID_PAT)
 	{
-		ls_cache_store(&cache, hash, NULL, epoch);
+		ls_cache_store(&cache, hash, NULL, watch, epoch);
 		return refuse(error, absent, about_unknown(secret));
 	}
 	if (result == LS_ALLOWED)
@@ -299,13 +305,14 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 
 		/* The audit log says from where a key was used first. */
 		ls_request_enter(request);
-		ls_touch_credential(&fresh.principal);
+		noted = ls_touch_credential(&fresh.principal);
 		ls_request_enter(outer);
 	}
-	/* An expired one may be given more time: that moves the epoch. */
+	/* An expired one may be given more time: that moves its epoch. */
 	fresh.error = result;
-	fresh.stored_at = ls_now();
-	ls_cache_store(&cache, hash, &fresh, epoch);
+	fresh.stored_at = ls_now() - (noted ? 0 : ENTRY_LIFE - SHORT_LIFE);
+	ls_cache_store(&cache, hash, &fresh, ls_principal_watch(&fresh.principal),
+				   fresh.principal.epoch);
 	result = use(&fresh, out);
 	return result == LS_ALLOWED ? true : refuse(error, result, NULL);
 }

@@ -14,6 +14,8 @@
  */
 #include "src/access/access_internal.h"
 
+#include "src/server/metrics.h"
+
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -50,6 +52,7 @@ run(void *context)
 		nulls[i] = lookup->nulls[i] ? 'n' : ' ';
 
 	/* In parallel mode there is no new snapshot. */
+	ls_metric_add(LS_M_ACCESS_LOOKUPS, 1);
 	PushActiveSnapshot(IsInParallelMode() ? GetActiveSnapshot() : GetLatestSnapshot());
 	result = SPI_execute_plan(*lookup->plan, lookup->values, nulls, !lookup->write, 0);
 	if (result < 0)
@@ -201,17 +204,22 @@ static ls_error_id
 find(ls_lookup *lookup, ls_principal_kind kind, ls_principal *out, ls_caught *caught)
 {
 	found f = {false, false, out};
-	/* Before the snapshot: see epoch.c.  0 is never current: look again. */
-	uint64 epoch = ls_access_cacheable() ? ls_access_epoch() : 0;
+	/* Before the snapshot: see epoch.c. */
+	uint64 mark = ls_access_mark();
 
+	LS_STOP_POINT("access_look_up");
 	memset(out, 0, sizeof(*out));
 	lookup->row = principal_row;
 	lookup->context = &f;
 	if (!ls_lookup_run(lookup, caught))
 		return LS_ERROR_INTERNAL;
+	LS_STOP_POINT("access_found");
 	if (f.any)
+	{
 		kind = out->kind;
-	if (!f.any)
+		out->epoch = ls_access_epoch_since(mark, ls_principal_watch(out));
+	}
+	else
 		return kind == LS_PRINCIPAL_KEY     ? LS_ERROR_INVALID_API_KEY
 			   : kind == LS_PRINCIPAL_TOKEN ? LS_ERROR_INVALID_PAT
 											: LS_ERROR_FORBIDDEN;
@@ -222,7 +230,6 @@ find(ls_lookup *lookup, ls_principal_kind kind, ls_principal *out, ls_caught *ca
 		return kind == LS_PRINCIPAL_KEY     ? LS_ERROR_API_KEY_REVOKED
 			   : kind == LS_PRINCIPAL_TOKEN ? LS_ERROR_PAT_REVOKED
 											: LS_ERROR_FORBIDDEN;
-	out->epoch = epoch;
 	fill_caller(out);
 	ls_principal_resolve(out);
 	return ls_principal_expired(out);
@@ -326,7 +333,7 @@ ls_principal_expired(const ls_principal *principal)
 												  : LS_ERROR_PAT_EXPIRED;
 }
 
-void
+bool
 ls_touch_credential(const ls_principal *principal)
 {
 	static const Oid types[] = {INT4OID, UUIDOID, UUIDOID};
@@ -337,7 +344,7 @@ ls_touch_credential(const ls_principal *principal)
 	ls_lookup lookup = {"SELECT logsvc_internal.touch_credential($1, $2, $3)", 3, types, &plan};
 
 	if (RecoveryInProgress() || IsTransactionState())
-		return;
+		return true;
 	lookup.values[0] = Int32GetDatum(principal->kind);
 	lookup.values[1] = UUIDPGetDatum(&credential);
 	lookup.values[2] = UUIDPGetDatum(&organization);
@@ -347,7 +354,9 @@ ls_touch_credential(const ls_principal *principal)
 	 * waits for that, least of all in an acceptor, where others wait too.  The next use notes it.
 	 */
 	lookup.lock_wait = "100ms";
-	if (!ls_lookup_run(&lookup, &caught))
-		ereport(LOG, errcode(caught.sqlstate),
-				errmsg("logsvc could not note the use of a credential: %s", caught.format));
+	if (ls_lookup_run(&lookup, &caught))
+		return true;
+	ereport(LOG, errcode(caught.sqlstate),
+			errmsg("logsvc could not note the use of a credential: %s", caught.format));
+	return false;
 }

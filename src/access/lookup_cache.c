@@ -2,7 +2,7 @@
  *
  * lookup_cache.c
  *	  Which indexes exist, and the limits of rates and quotas: small facts that every
- *	  request asks, cached by the epoch of access data.
+ *	  request asks, cached by the epoch of what they depend on.
  *
  *-------------------------------------------------------------------------
  */
@@ -75,6 +75,7 @@ find_index(const pg_uuid_t *organization, ls_str name, cached_index *found)
 	uint8 key[LS_CACHE_KEY];
 	cached_index fact = {.days = -1};
 	cached_index *cached;
+	ls_watch watch = ls_watch_of(organization, NULL);
 	uint64 epoch;
 	pg_uuid_t id = *organization;
 	struct varlena *text;
@@ -106,14 +107,14 @@ find_index(const pg_uuid_t *organization, ls_str name, cached_index *found)
 			break;
 	}
 
-	epoch = ls_access_epoch();
+	epoch = ls_access_epoch(watch);
 	text = ls_text_of_str(name);
 	lookup.values[0] = UUIDPGetDatum(&id);
 	lookup.values[1] = PointerGetDatum(text);
 	lookup.row = index_row;
 	lookup.context = &fact;
 	if (ls_lookup_run(&lookup, &caught))
-		ls_cache_store(&index_cache, key, fact.exists ? &fact : NULL, epoch);
+		ls_cache_store(&index_cache, key, fact.exists ? &fact : NULL, watch, epoch);
 	else
 		ereport(LOG, errcode(caught.sqlstate),
 				errmsg("logsvc could not look up an index: %s", caught.format));
@@ -284,6 +285,8 @@ ls_rate_limit_of(const char *class_name, ls_rate_class *of)
 	uint8 key[LS_CACHE_KEY] = {0};
 	rate fresh = {0};
 	rate *cached;
+	/* Limits concern all. */
+	ls_watch watch = {{0}};
 	uint64 epoch;
 	text *name;
 	ls_caught caught;
@@ -295,7 +298,7 @@ ls_rate_limit_of(const char *class_name, ls_rate_class *of)
 		fresh = *cached;
 	else
 	{
-		epoch = ls_access_epoch();
+		epoch = ls_access_epoch(watch);
 		name = cstring_to_text(class_name);
 		lookup.values[0] = PointerGetDatum(name);
 		lookup.row = rate_row;
@@ -304,7 +307,7 @@ ls_rate_limit_of(const char *class_name, ls_rate_class *of)
 		{
 			known_rate *last = known_rate_of(key);
 
-			ls_cache_store(&rate_cache, key, &fresh, epoch);
+			ls_cache_store(&rate_cache, key, &fresh, watch, epoch);
 			if (last != NULL)
 			{
 				last->value = fresh;
@@ -340,9 +343,52 @@ quota_row(void *context, HeapTuple tuple, TupleDesc desc)
 
 		*members[i] = null ? -1 : DatumGetInt64(value);
 	}
-	quota->alone = DatumGetBool(SPI_getbinval(tuple, desc, lengthof(members) + 1, &null));
-	quota->owner = *DatumGetUUIDP(SPI_getbinval(tuple, desc, lengthof(members) + 2, &null));
-	quota->read_only = DatumGetBool(SPI_getbinval(tuple, desc, lengthof(members) + 3, &null));
+	quota->owner = *DatumGetUUIDP(SPI_getbinval(tuple, desc, lengthof(members) + 1, &null));
+	quota->read_only = DatumGetBool(SPI_getbinval(tuple, desc, lengthof(members) + 2, &null));
+}
+
+static void
+only_row(void *context, HeapTuple tuple, TupleDesc desc)
+{
+	bool null;
+	Datum value = SPI_getbinval(tuple, desc, 1, &null);
+
+	if (!null)
+		*(pg_uuid_t *) context = *DatumGetUUIDP(value);
+}
+
+/*
+ * Is it the only organization?  Known by itself, because each new organization changes it: that
+ * must not make all quotas be looked up again.
+ */
+static bool
+is_only(const pg_uuid_t *organization)
+{
+	static SPIPlanPtr plan = NULL;
+	static pg_uuid_t only; /* zeros: there are several */
+	static uint64 known = 0;
+	ls_lookup lookup = {"SELECT logsvc_internal.only_organization()", 0, NULL, &plan};
+	ls_watch watch = ls_watch_organizations();
+	uint64 epoch = ls_access_epoch(watch);
+	ls_caught caught;
+
+	if (known != epoch || !ls_access_cacheable())
+	{
+		pg_uuid_t found = {{0}};
+
+		lookup.row = only_row;
+		lookup.context = &found;
+		known = 0;
+		if (!ls_lookup_run(&lookup, &caught))
+		{
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not look up organizations: %s", caught.format));
+			return false;
+		}
+		only = found;
+		known = ls_access_cacheable() ? epoch : 0;
+	}
+	return memcmp(&only, organization, UUID_LEN) == 0;
 }
 
 bool
@@ -354,6 +400,7 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 	uint8 key[LS_CACHE_KEY] = {0};
 	ls_ingest_quota *cached;
 	pg_uuid_t id = *organization;
+	ls_watch watch = ls_watch_of(organization, NULL);
 	uint64 epoch;
 	ls_caught caught;
 
@@ -362,9 +409,10 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 	if (ls_cache_find(&quota_cache, key, (void **) &cached) == LS_CACHE_HIT)
 	{
 		*quota = *cached;
+		quota->alone = is_only(&id);
 		return true;
 	}
-	epoch = ls_access_epoch();
+	epoch = ls_access_epoch(watch);
 	*quota = (ls_ingest_quota){-1, 0, -1, false, id, false};
 	lookup.values[0] = UUIDPGetDatum(&id);
 	lookup.values[1] = BoolGetDatum(test);
@@ -376,7 +424,8 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 				errmsg("logsvc could not look up a quota: %s", caught.format));
 		return false;
 	}
-	ls_cache_store(&quota_cache, key, quota, epoch);
+	ls_cache_store(&quota_cache, key, quota, watch, epoch);
+	quota->alone = is_only(&id);
 	return true;
 }
 
@@ -390,26 +439,27 @@ user_row(void *context, HeapTuple tuple, TupleDesc desc)
 		*(pg_uuid_t *) context = *DatumGetUUIDP(value);
 }
 
-/* The user that `lookup` finds by an id, or `otherwise` when it finds none or fails. */
+/* The user that `lookup` finds by an id, or the organization when it finds none or fails. */
 static pg_uuid_t
-find_user(ls_cache *cache, ls_lookup *lookup, const pg_uuid_t *id, const pg_uuid_t *otherwise)
+find_user(ls_cache *cache, ls_lookup *lookup, const pg_uuid_t *id, const pg_uuid_t *organization)
 {
 	uint8 key[LS_CACHE_KEY] = {0};
 	pg_uuid_t by = *id;
-	pg_uuid_t user = *otherwise;
+	pg_uuid_t user = *organization;
 	pg_uuid_t *cached;
+	ls_watch watch = ls_watch_of(organization, NULL);
 	uint64 epoch;
 	ls_caught caught;
 
 	memcpy(key, id, UUID_LEN);
 	if (ls_cache_find(cache, key, (void **) &cached) == LS_CACHE_HIT)
 		return *cached;
-	epoch = ls_access_epoch();
+	epoch = ls_access_epoch(watch);
 	lookup->values[0] = UUIDPGetDatum(&by);
 	lookup->row = user_row;
 	lookup->context = &user;
 	if (ls_lookup_run(lookup, &caught))
-		ls_cache_store(cache, key, &user, epoch);
+		ls_cache_store(cache, key, &user, watch, epoch);
 	else
 		ereport(LOG, errcode(caught.sqlstate),
 				errmsg("logsvc could not look up a user: %s", caught.format));
@@ -426,6 +476,8 @@ ls_find_listener(ls_str name, pg_uuid_t *organization, ls_caught *caught)
 	uint8 key[LS_CACHE_KEY];
 	pg_uuid_t *cached;
 	struct varlena *text;
+	/* What they are called, and which of them are deleted. */
+	ls_watch watch = ls_watch_organizations();
 	uint64 epoch;
 	bool done;
 
@@ -440,7 +492,7 @@ ls_find_listener(ls_str name, pg_uuid_t *organization, ls_caught *caught)
 		case LS_CACHE_MISS:
 			break;
 	}
-	epoch = ls_access_epoch();
+	epoch = ls_access_epoch(watch);
 	*organization = none;
 	text = ls_text_of_str(name);
 	lookup.values[0] = PointerGetDatum(text);
@@ -452,10 +504,10 @@ ls_find_listener(ls_str name, pg_uuid_t *organization, ls_caught *caught)
 		return LS_ERROR_INTERNAL;
 	if (memcmp(organization, &none, sizeof(none)) == 0)
 	{
-		ls_cache_store(&listener_cache, key, NULL, epoch);
+		ls_cache_store(&listener_cache, key, NULL, watch, epoch);
 		return LS_ERROR_NOT_FOUND;
 	}
-	ls_cache_store(&listener_cache, key, organization, epoch);
+	ls_cache_store(&listener_cache, key, organization, watch, epoch);
 	return LS_ALLOWED;
 }
 

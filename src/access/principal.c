@@ -11,7 +11,7 @@
  *
  * What was true when the principal was set may not be any more.  So whoever
  * asks for permission, and row security on every use, compares the epoch of
- * access data with the one at the last look, and looks again when it moved.
+ * what the principal depends on with the one at the last look, and looks again when it moved.
  *
  *-------------------------------------------------------------------------
  */
@@ -193,7 +193,7 @@ ls_principal_require(void)
 	if (current.kind == LS_PRINCIPAL_NONE)
 		ls_raise_access(LS_ERROR_NO_ORGANIZATION);
 
-	epoch = ls_access_epoch();
+	epoch = ls_access_epoch(ls_principal_watch(&current));
 	if ((!ls_access_cacheable() || current.epoch != epoch) && !looked(epoch))
 	{
 		ls_principal fresh;

@@ -27,12 +27,15 @@
 #include "parser/parse_func.h"
 #include "postmaster/bgworker.h"
 #include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 /* What was found for the session user, and when. */
 typedef struct binding
 {
 	Oid user;
+	ls_watch watch; /* of one that is bound: its organization; the bindings concern all */
 	uint64 epoch;
 	TimestampTz statement;
 	bool cacheable;
@@ -43,10 +46,19 @@ typedef struct binding
 
 static binding known;
 
+/* Has a role changed since: has this one another name now, or is it a superuser no more? */
+static bool outdated = false;
+
+static void
+roles_changed(Datum arg, int cache_id, uint32 hash)
+{
+	outdated = true;
+}
+
 static bool
 is_known(Oid user)
 {
-	return known.user == user && known.epoch == ls_access_epoch() &&
+	return known.user == user && !outdated && known.epoch == ls_access_epoch(known.watch) &&
 		   known.cacheable == ls_access_cacheable() &&
 		   (known.cacheable || known.statement == GetCurrentStatementStartTimestamp());
 }
@@ -68,12 +80,17 @@ look_up(Oid user)
 {
 	static const Oid types[] = {OIDOID};
 	static SPIPlanPtr plan = NULL;
+	static bool registered = false;
 	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_bound_role($1)", 1, types, &plan};
 	binding found = {.user = user, .error = LS_ALLOWED};
 	ls_caught caught;
 
+	if (!registered)
+		CacheRegisterSyscacheCallback(AUTHOID, roles_changed, 0);
+	registered = true;
+	outdated = false;
 	/* Before the snapshot of the lookup: see epoch.c. */
-	found.epoch = ls_access_epoch();
+	found.epoch = ls_access_epoch(found.watch);
 	found.cacheable = ls_access_cacheable();
 	found.statement = GetCurrentStatementStartTimestamp();
 	if (may_be_bound(user))
@@ -81,6 +98,11 @@ look_up(Oid user)
 		lookup.values[0] = ObjectIdGetDatum(user);
 		found.error = ls_find_by(&lookup, &found.principal, &caught);
 		found.bound = found.principal.kind != LS_PRINCIPAL_NONE;
+		if (found.bound)
+		{
+			found.watch = ls_principal_watch(&found.principal);
+			found.epoch = found.principal.epoch;
+		}
 		found.principal.session = true;
 		if (found.error == LS_ERROR_API_KEY_REVOKED)
 			found.error = LS_ERROR_FORBIDDEN;

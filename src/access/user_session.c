@@ -164,7 +164,6 @@ ls_authenticate_session(const ls_request *request, ls_str secret, ls_principal *
 	uint8 hash[LS_SHA256_LENGTH];
 	cached_session fresh;
 	cached_session *entry;
-	uint64 epoch;
 
 	cache_key(secret, request->organization, key);
 	if (ls_cache_find(&cache, key, (void **) &entry) == LS_CACHE_HIT &&
@@ -176,7 +175,6 @@ ls_authenticate_session(const ls_request *request, ls_str secret, ls_principal *
 
 	memset(&fresh, 0, sizeof(fresh));
 	ls_sha256(secret.data, secret.len, hash);
-	epoch = ls_access_epoch();
 	fresh.error = ls_find_session(hash, request->organization, &fresh.principal, caught);
 	if (fresh.error == LS_ERROR_INTERNAL)
 		return fresh.error;
@@ -185,7 +183,8 @@ ls_authenticate_session(const ls_request *request, ls_str secret, ls_principal *
 	{
 		ls_touch_credential(&fresh.principal);
 		fresh.stored_at = ls_now();
-		ls_cache_store(&cache, key, &fresh, epoch);
+		ls_cache_store(&cache, key, &fresh, ls_principal_watch(&fresh.principal),
+					   fresh.principal.epoch);
 	}
 	*out = fresh.principal;
 	return fresh.error;

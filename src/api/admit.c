@@ -426,8 +426,17 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 		return false;
 	if ((request->flags & LS_REQUEST_CHECK) != 0)
 	{
+		ls_admitted *admitted = ls_new(arena, ls_admitted);
+
 		response->status = LS_STATUS_GO_ON;
 		response->tenant = ls_http_tenant(principal);
+		/* For the gateway, which remembers it (known.h). */
+		if (admitted != NULL)
+		{
+			admitted->epoch = principal->epoch;
+			admitted->watch = ls_principal_watch(principal);
+			response->body = ls_str_make((const char *) admitted, sizeof(*admitted));
+		}
 		response->n_headers = 0;
 		return false;
 	}

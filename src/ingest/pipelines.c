@@ -4,9 +4,9 @@
  *	  The pipelines of organizations on the way of their events: between the decoder and
  *	  the part builders, for HTTP and SQL.
  *
- * Each process keeps the programs of organizations and looks them up again when the epoch of access
- * data has changed, so a change acts on the next request after its COMMIT.  A program is compiled
- * again only if its definition differs.
+ * Each process keeps the programs of organizations and looks one up again when access data of its
+ * organization have changed, so a change acts on the next request after its COMMIT.  A program is
+ * compiled again only if its definition differs.
  *
  * Time.  An acceptor serves many organizations, one request after the other.  A request may take
  * REQUEST_TIME in pipelines, and EVENT_TIME for each event.  What an organization takes beyond EVENT_TIME
@@ -39,7 +39,10 @@
  * organizations have none, and that is remembered of many more; beyond, all is forgotten.
  */
 #define MAX_PROGRAMS 256
-#define MAX_ENTRIES 16384
+#define MAX_ENTRIES LS_ACTIVE_KEYS
+
+/* When that comes again within this time, there are more than there is room for. */
+#define FULL_AGAIN (600 * LS_USECS_PER_SEC)
 
 /* Memory of one program, and of one event in it. */
 #define PROGRAM_MEMORY ((size_t) 32 * 1024 * 1024)
@@ -285,6 +288,7 @@ struct ls_pipelines
 };
 
 static HTAB *programs = NULL;
+static ls_time forgotten = 0; /* when all of them were */
 static int n_programs = 0;
 static struct ls_pipelines current;
 
@@ -374,11 +378,16 @@ find_entry(const pg_uuid_t *organization)
 
 	if (programs != NULL && hash_get_num_entries(programs) >= MAX_ENTRIES &&
 		hash_search(programs, organization, HASH_FIND, NULL) == NULL)
+	{
+		if (ls_now() - forgotten < FULL_AGAIN)
+			ls_crowded(LS_CROWD_CACHES);
 		forget_all();
+	}
 	if (programs == NULL)
 	{
 		HASHCTL control = {.keysize = sizeof(pg_uuid_t), .entrysize = sizeof(program_entry)};
 
+		forgotten = ls_now();
 		control.hcxt = TopMemoryContext;
 		programs =
 			hash_create("logsvc pipelines", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
@@ -393,11 +402,17 @@ find_entry(const pg_uuid_t *organization)
 	return entry;
 }
 
+static uint64
+epoch_of(const program_entry *entry)
+{
+	return ls_access_epoch(ls_watch_of(&entry->organization, NULL));
+}
+
 /* Looks the definition up, and compiles it if it is another one.  False: that failed. */
 static bool
 look_up(program_entry *entry)
 {
-	uint64 epoch = ls_access_cacheable() ? ls_access_epoch() : 0;
+	uint64 epoch = ls_access_cacheable() ? epoch_of(entry) : 0;
 	MemoryContext context;
 	ls_str definition;
 	const char *error;
@@ -538,7 +553,7 @@ ls_pipelines_enter(ls_sender_sink *sink, ls_decode_options *options, bool budget
 	sink->pipelines = NULL;
 	current.n_taken = 0;
 	/* Epoch 0 is of a process that keeps nothing. */
-	if (entry->epoch == 0 || entry->epoch != ls_access_epoch() || !ls_access_cacheable() ||
+	if (entry->epoch == 0 || entry->epoch != epoch_of(entry) || !ls_access_cacheable() ||
 		(entry->program != NULL && ls_program_failed(entry->program)))
 	{
 		uint64 began = cpu_time();

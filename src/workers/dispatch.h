@@ -48,9 +48,8 @@ typedef struct task
 	struct pool *pool;
 	struct pool_worker *worker;
 	uint64 sender;
-	bool check;       /* LS_REQUEST_CHECK: of the sender `key`, */
-	ls_known_key key; /* when access data had that */
-	uint64 epoch;     /* epoch */
+	bool check; /* LS_REQUEST_CHECK: of this sender */
+	ls_known_key key;
 	ls_fair_group *group;
 	uint32 estimate;  /* of what it costs, as a share of its pool counts (fair_queue.h) */
 	uint32 expected;  /* what its group has been charged for it until it is known */

@@ -438,7 +438,10 @@ pull(gateway_state *state, pool_worker *worker)
 		}
 		ls_fair_queue_learn(state->fair, t->sender, response.tenant);
 		if (t->check && response.status == LS_STATUS_GO_ON)
-			ls_known_add(state->known, &t->key, t->epoch);
+		{
+			ls_known_add(state->known, &t->key, response.body);
+			response.body = LS_STR("");
+		}
 		if (!t->cancelled)
 			ls_gateway_respond(state->engine, &response);
 		if ((response.flags & LS_RESPONSE_MORE) == 0)
@@ -524,7 +527,6 @@ make_task(gateway_state *state, const ls_request *request, pool *p, uint64 sende
 	if ((request->flags & LS_REQUEST_CHECK) != 0)
 	{
 		t->check = true;
-		t->epoch = ls_access_epoch();
 		t->key = ls_known_key_of(state->known, request);
 	}
 	t->sender = sender;

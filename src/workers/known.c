@@ -6,7 +6,7 @@
  * Who sends large bodies is not asked about before each of them.  All that is
  * spared is the question whether the body may be read: a worker judges the
  * complete request again, so what is remembered here lets nobody in.  It is
- * forgotten after some seconds, and when access data change.
+ * forgotten after some seconds, and when access data change that it depends on.
  *
  * Credentials are kept as keyed hashes only; the key dies with the process.
  *
@@ -24,13 +24,13 @@
 #define KNOWN_TIME 5000
 
 /* Senders that are remembered; when there are more, all are forgotten. */
-#define MAX_KNOWN 4096
+#define MAX_KNOWN (LS_ACTIVE_KEYS / 4)
 
 typedef struct known_sender
 {
 	ls_known_key key; /* hash key */
 	TimestampTz since;
-	uint64 epoch;
+	ls_admitted admitted;
 } known_sender;
 
 struct ls_known
@@ -91,15 +91,18 @@ ls_known_find(ls_known *known, const ls_known_key *key)
 	const known_sender *sender = hash_search(known->senders, key, HASH_FIND, NULL);
 
 	/* A standby, where it is 0, is not told of changes. */
-	return sender != NULL && sender->epoch != 0 && sender->epoch == ls_access_epoch() &&
+	return sender != NULL && sender->admitted.epoch != 0 &&
+		   sender->admitted.epoch == ls_access_epoch(sender->admitted.watch) &&
 		   !TimestampDifferenceExceeds(sender->since, GetCurrentTimestamp(), KNOWN_TIME);
 }
 
 void
-ls_known_add(ls_known *known, const ls_known_key *key, uint64 epoch)
+ls_known_add(ls_known *known, const ls_known_key *key, ls_str until)
 {
 	known_sender *sender;
 
+	if (until.len != sizeof(ls_admitted))
+		return;
 	if (hash_get_num_entries(known->senders) >= MAX_KNOWN)
 	{
 		MemoryContextReset(known->context);
@@ -107,5 +110,5 @@ ls_known_add(ls_known *known, const ls_known_key *key, uint64 epoch)
 	}
 	sender = hash_search(known->senders, key, HASH_ENTER, NULL);
 	sender->since = GetCurrentTimestamp();
-	sender->epoch = epoch;
+	memcpy(&sender->admitted, until.data, sizeof(sender->admitted));
 }

@@ -26,7 +26,10 @@ extern ls_known_key ls_known_key_of(const ls_known *known, const ls_request *req
 /* Is it known, and have access data not changed since? */
 extern bool ls_known_find(ls_known *known, const ls_known_key *key);
 
-/* Records that a worker admitted it; `epoch`: that of access data when the worker was asked. */
-extern void ls_known_add(ls_known *known, const ls_known_key *key, uint64 epoch);
+/*
+ * Records that a worker admitted it; `until`: the body of its answer, an ls_admitted, without which
+ * nothing is recorded.
+ */
+extern void ls_known_add(ls_known *known, const ls_known_key *key, ls_str until);
 
 #endif /* LS_KNOWN_H */

@@ -22,6 +22,7 @@ my $top = getcwd();
 
 my @matrix = ('test/t/access/route_matrix.pl');
 my @management = ('test/t/management/routes_with_tokens.pl', 'test/t/management/routes_with_sessions.pl');
+my @at_once = ('test/t/access/changes_at_once.pl');
 my @addresses = ('test/t/access/ip_allowlist.pl');
 my @providers = ('test/t/accounts/oauth.pl');
 my @made = ('test/t/access/made_rights.pl');
@@ -98,7 +99,7 @@ my @mutations = (
 		'test/t/workspace/object_store.pl'],
 	['mails of alerts: to members', 'sql/api/channels.sql', 'AND m.organization_id = organization);', ');',
 		'test/pgtap/deliveries.sql'],
-	['pipelines: a change acts on the next request', 'src/ingest/pipelines.c', 'entry->epoch != ls_access_epoch()',
+	['pipelines: a change acts on the next request', 'src/ingest/pipelines.c', 'entry->epoch != epoch_of(entry)',
 		'false', 'test/t/ingest/pipelines.pl'],
 	['pipelines: masks that are not certain replace all', 'src/pipeline/pipeline_mask.c', "if (closed || !mask_whole(m, event->field[field], cut, &masked))\n\t\tmasked = m->p->replacement;",
 		"(void) mask_whole(m, event->field[field], cut, &masked);", 'test/t/ingest/pipelines.pl'],
@@ -230,8 +231,14 @@ my @mutations = (
 	['credential: the organization of a session', 'src/access/authenticate.c',
 		"if (strchr(credentials, 'U') != NULL || memcmp(&out->organization, &none, sizeof(none)) != 0)",
 		'if (memcmp(&none, &none, sizeof(none)) == 0)', @matrix],
-	['credential: caches that end with the epoch', 'src/access/epoch.c', 'cache->epoch != ls_access_epoch()',
-		'cache->epoch == UINT64_MAX', 'test/t/access/other_sessions.pl', @management],
+	['credential: caches that end with the epoch', 'src/access/access_cache.c', 'entry->epoch == ls_access_epoch(entry->watch)',
+		'entry->epoch != 0', @at_once],
+	['credential: unknown ones that are made', 'src/access/access_cache.c', 'absent->epoch == ls_access_epoch(absent->watch)',
+		'absent->epoch != 0', @at_once],
+	['credential: what a row was before', 'src/access/epoch.c', 'note_row(data->tg_trigger, data->tg_trigtuple, desc);', '', @at_once],
+	['credential: what a row is now', 'src/access/epoch.c', 'note_row(data->tg_trigger, data->tg_newtuple, desc);', '(void) desc;', @at_once],
+	['credential: changes while it is looked up', 'src/access/epoch.c', 'mark != 0 && mark == ls_access_mark() ? epoch : 0',
+		'mark != 0 ? epoch : 0', 'test/t/access/lookup_race.pl'],
 	['credential: sessions only of members', 'sql/api/access.sql',
 		"ON m.user_id = s.user_id\n\t\t\tAND (o.slug", "ON (o.slug", @matrix],
 	['credential: tokens of former members', 'sql/api/access.sql',
@@ -320,8 +327,8 @@ my @mutations = (
 	['address: prefixes are compared to the bit', 'src/base/address.c', '(rest == 0 || ', '(true || ', @addresses],
 	['address: nobody locks himself out', 'sql/api/ip_allowlist.sql', 'cardinality(networks) > 0 AND', 'false AND', @addresses],
 	['address: a change is seen at once', 'sql/schema/ip_allowlist.sql',
-		'EXECUTE FUNCTION logsvc_internal.access_changed();', 'WHEN (false) EXECUTE FUNCTION logsvc_internal.access_changed();',
-		@addresses],
+		"EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');",
+		"WHEN (false) EXECUTE FUNCTION logsvc_internal.access_changed('organization_id');", @addresses],
 
 	# ---- tables of rights ----
 	(map { my ($name, $from, $to) = @$_; ["route: $name", 'src/gateway/routes.def', $from, $to, @matrix] }
