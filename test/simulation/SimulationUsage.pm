@@ -22,13 +22,13 @@ our %server = (
 );
 
 # Options: costs, load (SimulationLoad), placement, gateway: `owner` when senders reach the node of
-# their organization at once, `any` when each reaches any node; epochs: `all` when a change of access
-# data empties the caches of all nodes, `node` only those of the organization's node, `organization`
-# only what is known of the organization.
+# their organization at once, `any` when each reaches any node; epochs: what a change of access data
+# makes unknown: `organization`, as it is, what is known of the organization, and of those that
+# share its counter; `node`, all that its node knows; `all`, what all nodes know.
 sub new
 {
 	my ($class, %opt) = @_;
-	my $self = bless { gateway => 'any', epochs => 'all', %opt }, $class;
+	my $self = bless { gateway => 'any', epochs => 'organization', %opt }, $class;
 	$self->{server} = { %server, %{ $opt{server} // {} } };
 	$self->{cost_of_search} = $class->search_costs_of(@$self{qw(costs load)});
 	$self->count;
@@ -93,9 +93,10 @@ sub count
 		my $batch = $batch{$size};
 		# Requests a second of each.
 		my $asked = ($events_of->[$i] / $size + $searches_of->[$i]) * $part / 86400;
+		my $steps_node = $steps_all * $sum{organizations}[$node] / $load->{organizations};
 		my $steps = $self->{epochs} eq 'all' ? $steps_all
-		  : $self->{epochs} eq 'node' ? $steps_all * $sum{organizations}[$node] / $load->{organizations}
-		  : $load->{changes} / 86400;
+		  : $self->{epochs} eq 'node' ? $steps_node
+		  : $load->{changes} / 86400 + $steps_node / $costs->of('epoch_counters');
 		# Each process of each node that a request may reach knows credentials by itself.
 		my $processes = $load->{keys} * $self->{server}{acceptors} * ($self->{gateway} eq 'any' ? $nodes : 1);
 		my $lookups = $several * $processes * lookups($asked / $processes, $steps);
@@ -229,6 +230,7 @@ sub resources
 		[ 'catalogs of a node', $pieces_of_node * $partitions * $costs->of('partition_catalog'), $server->{memory} / 10, 'bytes', 0 ],
 		[ 'shards that a coordinator knows', $placement->shards * $partitions * $costs->of('shard_metadata'), $server->{memory} / 10, 'bytes', 0 ],
 		[ 'accounts and keys on each node', $load->{organizations} * reference_bytes($costs), $server->{memory} / 4, 'bytes', 0 ],
+		[ 'shared memory for active organizations', most(@{ $sum->{active} }) / $load->{keys} * $costs->of('active_organization'), $server->{memory} / 10, 'bytes', 0 ],
 		[ 'active keys, rates', most(@{ $sum->{active} }), $costs->of('limit_rate_keys'), 'keys/min', 0 ],
 		[ 'organizations, quotas', most(@{ $sum->{organizations} }), $costs->of('limit_quota_entries'), 'organizations', 0 ],
 		[ 'credentials of a process', $self->{gateway} eq 'any' ? total(@{ $sum->{active} }) : most(@{ $sum->{active} }), $costs->of('limit_cached_credentials'), 'keys/min', 0 ],

@@ -339,11 +339,12 @@ sub measure_credentials
 	for (1 .. 3)
 	{
 		push @warm, round_of_keys();
-		$t->sql("SELECT logsvc.create_api_key('org-0', 'again', 'read-only')");
+		# A change that concerns all.
+		$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = per_minute WHERE class = 'public'");
 		push @stepped, round_of_keys();
 	}
 	my $middle = sub { return (sort { $a <=> $b } @_)[1] };
-	cost('lookup_cpu', $middle->(@stepped) - $middle->(@warm), 'us', 'CPU of looking up what a request needs after an epoch step: key, index, limits');
+	cost('lookup_cpu', $middle->(@stepped) - $middle->(@warm), 'us', 'CPU of looking up what a request needs after a change that concerns all: key, index, limits, pipelines');
 	cost('credential_request_cpu', $middle->(@warm), 'us', 'CPU of a request with one event of its own organization, nothing looked up');
 	my ($before, $wal) = (server_cpu($t), wal());
 	my $n = $t->sql(q{SELECT count(logsvc.revoke_api_key(key_id)) FROM public.made WHERE n >= 1000 AND n < 1300});
@@ -369,12 +370,18 @@ sub measure_memory
 		$name =~ s/^logsvc //;
 		cost('shared_' . $name =~ s/ /_/gr, $size, 'bytes', "of shared memory: $name");
 	}
-	cost('limit_rate_keys', defined_number('src/access/rate_limit.c', 'ENTRIES'), 'keys', 'whose rate is counted in a minute');
-	cost('limit_quota_entries', defined_number('src/ingest/quota.c', 'SETS') * defined_number('src/ingest/quota.c', 'WAYS'), 'organizations', 'whose sum of the day is in memory');
+	# What src/server/server.h (LS_ACTIVE_KEYS) and the tables make of the setting.
+	my $active = $t->sql('SHOW logsvc.max_active_organizations');
+	cost('limit_active_organizations', $active, 'organizations', 'for which tables have room, by default (logsvc.max_active_organizations)');
+	cost('active_organization', $t->sql(q{SELECT sum(allocated_size) FROM pg_shmem_allocations WHERE name IN ('logsvc rate limits', 'logsvc quotas')}) / $active,
+		'bytes', 'of shared memory for each of them');
+	cost('epoch_counters', defined_number('src/access/epoch.c', 'COUNTERS'), 'counters', 'that organizations share by their hash');
+	cost('limit_rate_keys', 2 * $active, 'keys', 'whose rate is counted in a minute');
+	cost('limit_quota_entries', 4 * $active, 'organizations', 'whose sum of the day is in memory');
 	cost('limit_queue_accounts', int(0.75 * defined_number('src/ingest/account.c', 'LS_TABLE_FIXED')), 'organizations', 'that have events in the queue at once');
-	cost('limit_cached_credentials', defined_number('src/access/epoch.c', 'MAX_CACHE_ENTRIES'), 'credentials', 'that a process keeps');
-	cost('limit_groups', defined_number('src/workers/fair_queue.c', 'MAX_GROUPS'), 'owners', 'that take turns by themselves at a gateway');
-	cost('limit_senders', defined_number('src/workers/fair_queue.c', 'MAX_SENDERS'), 'credentials', 'that a gateway knows the owner of');
+	cost('limit_cached_credentials', 2 * $active, 'credentials', 'that a process keeps');
+	cost('limit_groups', $active / 2, 'owners', 'that take turns by themselves at a gateway');
+	cost('limit_senders', 2 * $active, 'credentials', 'that a gateway knows the owner of');
 	# What Citus keeps of a shard, in tables of the same columns and indexes.
 	$t->sql(q{CREATE TABLE public.shard (logicalrelid oid NOT NULL, shardid int8 PRIMARY KEY, shardstorage "char" NOT NULL, shardminvalue text, shardmaxvalue text);
 		CREATE INDEX ON public.shard (logicalrelid);

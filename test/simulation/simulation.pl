@@ -78,8 +78,7 @@ foreach my $nodes (@nodes)
 	{
 		my $placement = SimulationPlacement->new(kind => $kind, nodes => $nodes, size => $sizes,
 			members => $load->{members_of});
-		my $usage = SimulationUsage->new(costs => $costs, load => $load, placement => $placement,
-			epochs => 'node');
+		my $usage = SimulationUsage->new(costs => $costs, load => $load, placement => $placement);
 		my $day = $usage->day;
 		row($nodes, $kind, map({ sprintf '%.2f', $_ / $day->{mean} } SimulationUsage::most(@{ $day->{peak} }), $day->{p95}),
 			sprintf('%.2f', SimulationUsage::most(@{ $usage->{sum}{events} }) / ($load->{events} / $nodes)), scalar @{ $placement->{pieces} });
@@ -90,7 +89,7 @@ foreach my $nodes (@nodes)
 
 foreach my $kind (qw(hash divided))
 {
-	table("What is full first, placement `$kind`, epochs of a node: share of what there is, on the node with the most",
+	table("What is full first, placement `$kind`: share of what there is, on the node with the most",
 		'resource', map { ("$_ nodes", 'full at events a day') } @nodes);
 	my %resources = map { $_ => [ $usage{$_}{$kind}->resources($day{$_}{$kind}) ] } @nodes;
 	foreach my $i (0 .. $#{ $resources{ $nodes[0] } })
@@ -191,7 +190,7 @@ foreach my $exponent (0.8, 1.0, 1.2)
 	my @busiest = map {
 		my $usage = SimulationUsage->new(costs => $costs, load => $load,
 			placement => SimulationPlacement->new(kind => $_, nodes => $middle, size => $sizes,
-				members => $load->{members_of}), epochs => 'node');
+				members => $load->{members_of}));
 		my $day = $usage->day;
 		sprintf '%.2f', SimulationUsage::most(@{ $day->{peak} }) / $day->{mean};
 	} qw(hash divided);
