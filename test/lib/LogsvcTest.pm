@@ -31,7 +31,7 @@ use Exporter 'import';
 use File::Path qw(remove_tree);
 use HTTP::Tiny;
 use IO::Socket::INET;
-use JSON::PP (); # the tests use its true and false
+use JSON::PP (); # its true and false, too
 use JSON::XS ();
 use LogsvcConnection;
 use LogsvcOpenapi;
@@ -47,12 +47,15 @@ our @EXPORT = qw(wait_until stays kill_process json_encode json_decode);
 # An interrupted test stops its servers too.
 $SIG{$_} = sub { die "interrupted\n" } foreach qw(INT TERM HUP);
 
-my $json = JSON::XS->new->canonical->allow_nonref;           # characters
-my $json_bytes = JSON::XS->new->canonical->allow_nonref->utf8; # UTF-8
+# JSON::PP takes a hundred times as long to read.  It writes, because JSON::XS writes whole numbers
+# that are kept as floating point with 15 digits.
+my $characters = JSON::XS->new->canonical->allow_nonref;
+my $bytes = JSON::XS->new->canonical->allow_nonref->utf8;
+my $writer = JSON::PP->new->canonical->allow_nonref->utf8;
 my @all;
 
-sub json_encode { return $json_bytes->encode($_[0]); }
-sub json_decode { return $json_bytes->decode($_[0]); }
+sub json_encode { return $writer->encode($_[0]); }
+sub json_decode { return $bytes->decode($_[0]); }
 
 # Connections of `sql`, by server, database and user, while these are kept.
 our $kept;
@@ -317,7 +320,7 @@ sub sql_json
 	my ($self, $query, %opt) = @_;
 	my $text = $self->sql($query, %opt);
 	utf8::decode($text);
-	return $json->decode($text);
+	return $characters->decode($text);
 }
 
 # Pids of logsvc's workers whose backend_type matches.
