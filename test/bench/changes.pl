@@ -10,6 +10,7 @@
 use strict;
 use warnings;
 
+use lib 'test/bench';
 use LogsvcBench;
 use LogsvcTest;
 use Test::More;
@@ -40,6 +41,8 @@ sub run
 {
 	my ($change) = @_;
 	my $http = connect_http($t);
+	# What the run before has made unknown is no matter of this one.
+	send_request($http, 'POST', '/api/v1/logs', "ing_live_org-$_", '{"event":"a"}') foreach 1 .. $keys;
 	my ($n, $changes) = (0, 0);
 	my ($begin, $cpu, $looked) = (time, cpu(), lookups());
 	local $LogsvcTest::kept = {};
@@ -51,7 +54,6 @@ sub run
 	return (1e6 * (cpu() - $cpu) / $n, (lookups() - $looked) / $n, $n / (time - $begin));
 }
 
-send_request(connect_http($t), 'POST', '/api/v1/logs', "ing_live_org-$_", '{"event":"a"}') foreach 1 .. $keys;
 my %result;
 foreach (1 .. 3)
 {
