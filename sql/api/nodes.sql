@@ -10,7 +10,7 @@ COMMENT ON FUNCTION logsvc_internal.pause_service() IS
 
 -- The tables of this server that have rows of a table: its local shards, or the table itself.
 CREATE OR REPLACE FUNCTION logsvc_internal.tables_here(a regclass) RETURNS SETOF regclass
-LANGUAGE plpgsql STABLE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
 		RETURN NEXT a;
@@ -107,6 +107,9 @@ DECLARE
 	other record;
 BEGIN
 	PERFORM logsvc_internal.require_operator();
+	IF "check" IS NULL THEN
+		PERFORM logsvc_internal.invalid('check', 'must be true or false');
+	END IF;
 	IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
 		RAISE EXCEPTION 'Citus is not in this database' USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'CREATE EXTENSION citus; docs/scale.md says how.';

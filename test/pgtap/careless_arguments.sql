@@ -1,6 +1,6 @@
 -- Arguments that a careless caller leaves NULL, or fills with what is no number, never mean
 -- the more dangerous of two things.
-SELECT plan(25);
+SELECT plan(26);
 
 SELECT logsvc.create_organization('acme', 'enterprise') \g /dev/null
 CREATE ROLE careless_app;
@@ -18,7 +18,7 @@ $$;
 
 -- Who adds a function with a switch decides here what NULL means.
 SELECT is(array_agg(DISTINCT p.proname::text ORDER BY p.proname::text),
-	'{assert_verdict,create_index,delete_logs,evaluate,list_alert_rules,run_adhoc,search,search_rows,set_ip_allowlist,update_index,update_organization}',
+	'{assert_verdict,create_index,delete_logs,distribute,evaluate,list_alert_rules,run_adhoc,search,search_rows,set_ip_allowlist,update_index,update_organization}',
 	'functions of the API with a switch')
 FROM pg_proc p, unnest(p.proargtypes) AS t
 WHERE p.pronamespace = 'logsvc'::regnamespace AND t = 'boolean'::regtype;
@@ -42,6 +42,11 @@ SELECT throws_ok($$SELECT logsvc.delete_logs('index=main earliest=-1h', 'x', NUL
 SELECT is((SELECT count(*) FROM logsvc_internal.deletion), 0::bigint, 'deletes nothing');
 SELECT is(logsvc.delete_logs('index=main earliest=-1h', 'x', true)->'runId', 'null', 'a dry run');
 SELECT is((SELECT count(*) FROM logsvc_internal.deletion), 0::bigint, 'deletes nothing');
+
+-- ---- distribute: NULL is no order to do it ----
+
+SELECT throws_ok('SELECT logsvc.distribute("check" => NULL)', 'LS001',
+	'check: must be true or false', 'distribute with check NULL');
 
 -- ---- dead letters: a filter of null is no filter ----
 
