@@ -17,9 +17,8 @@ function lastText(earliest)
 /** The range of a screen whose address names none. */
 export const defaultRange = { earliest: '-1h', latest: 'now' };
 
-const unitText = '(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|mon|months?|y|yrs?|years?)';
-const snapText = `@${unitText}(?:[+-]\\d+${unitText})?`;
-const relativeText = new RegExp(`^(?:now|(?:now)?[+-]\\d+${unitText}(?:${snapText})?|(?:now)?${snapText}|\\d\\d?:\\d\\d(?::\\d\\d)?|today|yesterday)$`);
+// Whether there is such a unit, the service says.
+const relativeText = /^(?=.)(?:now)?(?:[+-]\d+[a-z]+)?(?:@[a-z]+(?:[+-]\d+[a-z]+)?)?$|^\d\d?:\d\d(?::\d\d)?$|^(?:to|yester)day$/;
 
 /** Is it a time that moves with the clock? */
 export const isRelative = (text) => relativeText.test(text);
