@@ -200,21 +200,15 @@ bool
 ls_decode_ndjson(const ls_decode_options *options, ls_str body, ls_decode_result *result)
 {
 	ls_json_reader reader;
-	const char *pos;
-	const char *newline;
-	const char *end = body.data + body.len;
+	ls_str rest;
+	ls_str line;
 	uint64_t number = 0;
 
 	if (!ls_json_reader_init(&reader, options, body, result))
 		return false;
-	for (pos = reader.json.pos; pos < end; pos = newline + (newline < end))
+	rest = ls_str_make(reader.json.pos, (size_t) (body.data + body.len - reader.json.pos));
+	while (ls_decode_next_line(&rest, &line))
 	{
-		ls_str line;
-
-		newline = memchr(pos, '\n', (size_t) (end - pos));
-		if (newline == NULL)
-			newline = end;
-		line = ls_str_make(pos, (size_t) (newline - pos));
 		number++;
 		if (ls_json_blank(line))
 			continue;
@@ -257,9 +251,8 @@ ls_decode_text(const ls_decode_options *options, ls_str body, ls_decode_result *
 {
 	ls_decode_options own = *options;
 	ls_event_builder builder;
-	const char *begin = body.data;
-	const char *end = body.data + body.len;
-	const char *newline;
+	ls_str rest = body;
+	ls_str line;
 
 	/* A browser's sendBeacon() says of JSON that it is text/plain. */
 	if (own.parse == LS_PARSE_BY_INDEX)
@@ -271,15 +264,9 @@ ls_decode_text(const ls_decode_options *options, ls_str body, ls_decode_result *
 			&builder, LS_DECODE_INVALID, "",
 			LS_STR("this is JSON and no lines of text: send it as application/json"), 0);
 	if (body.len >= 3 && memcmp(body.data, "\xEF\xBB\xBF", 3) == 0)
-		begin += 3;
-	for (const char *pos = begin; pos < end; pos = newline + (newline < end))
+		rest = ls_str_make(body.data + 3, body.len - 3);
+	while (ls_decode_next_line(&rest, &line))
 	{
-		ls_str line;
-
-		newline = memchr(pos, '\n', (size_t) (end - pos));
-		if (newline == NULL)
-			newline = end;
-		line = ls_str_make(pos, (size_t) (newline - pos));
 		if (ls_json_blank(line))
 			continue;
 		if (line.data[line.len - 1] == '\r')

@@ -101,4 +101,18 @@ extern bool ls_json_reject_line(ls_json_reader *reader, ls_str line, uint64_t nu
 /* Is there nothing but white space in the line? */
 extern bool ls_json_blank(ls_str line);
 
+/* Takes the next line from *rest, without its newline.  False: there is none. */
+static inline bool
+ls_decode_next_line(ls_str *rest, ls_str *line)
+{
+	const char *newline;
+
+	if (rest->len == 0)
+		return false;
+	newline = memchr(rest->data, '\n', rest->len);
+	*line = ls_str_make(rest->data, newline == NULL ? rest->len : (size_t) (newline - rest->data));
+	*rest = newline == NULL ? LS_STR("") : ls_str_make(newline + 1, rest->len - line->len - 1);
+	return true;
+}
+
 #endif /* LS_JSON_EVENT_H */

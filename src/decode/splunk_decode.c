@@ -350,23 +350,16 @@ ls_decode_splunk_raw(const ls_decode_options *options, ls_str body, ls_decode_re
 {
 	ls_event_builder builder;
 	ls_str texts[N_PARTS];
-	const char *pos = body.data;
-	const char *stop = body.data + body.len;
-	const char *newline;
+	ls_str rest = body;
+	ls_str line;
 
 	if (!ls_event_builder_init(&builder, options, result))
 		return false;
 	if (!read_query(options, texts))
 		return ls_event_builder_fail(&builder, LS_DECODE_INVALID, "",
 									 LS_STR("malformed escape in the query string"), 0);
-	for (; pos < stop; pos = newline + (newline < stop))
+	while (ls_decode_next_line(&rest, &line))
 	{
-		ls_str line;
-
-		newline = memchr(pos, '\n', (size_t) (stop - pos));
-		if (newline == NULL)
-			newline = stop;
-		line = ls_str_make(pos, (size_t) (newline - pos));
 		if (ls_json_blank(line))
 			continue;
 		if (line.data[line.len - 1] == '\r')
