@@ -88,7 +88,7 @@ COMMENT ON FUNCTION logsvc_internal.provider_allowed(text, text[]) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.find_secret(secret_hash bytea)
 RETURNS TABLE (kind int, credential_id uuid, organization_id uuid, user_id uuid, role text,
 	scopes text[], key_scope text, test boolean, expires_at timestamptz, revoked boolean)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT 1, t.id, t.organization_id, t.user_id, m.role, t.scopes, NULL::text, false,
 		t.expires_at,
@@ -114,7 +114,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.find_principal(
 RETURNS TABLE (principal_kind int, credential_id uuid, organization_id uuid, user_id uuid,
 	role text, scopes text[], key_scope text, test boolean, expires_at timestamptz,
 	revoked boolean)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT 1, t.id, t.organization_id, t.user_id, m.role, t.scopes, NULL::text, false,
 		t.expires_at,
@@ -162,7 +162,7 @@ COMMENT ON FUNCTION logsvc_internal.find_principal(int, uuid, uuid, uuid) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.find_session(session_hash bytea, organization text)
 RETURNS TABLE (kind int, credential_id uuid, organization_id uuid, user_id uuid, role text,
 	scopes text[], key_scope text, test boolean, expires_at timestamptz, revoked boolean)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT 3, s.id, m.organization_id, s.user_id, m.role, NULL::text[], NULL::text, false,
 		s.expires_at, false
@@ -270,7 +270,7 @@ COMMENT ON FUNCTION logsvc_internal.parses_json(uuid, text) IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_rate_limit(rate_class text)
 RETURNS TABLE (per_minute int, scope text, timed boolean, overdraft int, customized boolean)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT r.per_minute, r.scope, r.timed, r.overdraft, r.customized
 	FROM logsvc_internal.rate_limit r WHERE r.class = rate_class;

@@ -3,6 +3,20 @@
 -- Sizes and times are of what writers have stored: events of the last second
 -- may still wait.  Those of the audit log tell when something happened: they are
 -- for who may read it.
+CREATE OR REPLACE FUNCTION logsvc_internal.find_index(organization uuid, index_name text)
+RETURNS TABLE (retention_days int, parse_json boolean)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT r.days, coalesce(i.parse_json, o.parse_json, false)
+	FROM logsvc_internal.log_index i
+	JOIN logsvc_internal.organization o ON o.id = i.organization_id
+	JOIN logsvc_internal.index_retention r
+		ON r.organization_id = i.organization_id AND r.name = i.name
+	WHERE i.organization_id = organization AND i.name = index_name;
+END;
+COMMENT ON FUNCTION logsvc_internal.find_index(uuid, text) IS
+'What ingest asks of an index: for how many days it keeps events (NULL: for ever), and whether JSON in their texts is taken apart; no row: there is none';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.index_json(i logsvc_internal.log_index) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (SELECT jsonb_build_object('name', i.name, 'description', i.description,

@@ -2,7 +2,7 @@
 
 -- For C, as the lookups of 40_access.sql.
 CREATE OR REPLACE FUNCTION logsvc_internal.find_ip_allowlist(organization uuid) RETURNS SETOF cidr
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT l.network FROM logsvc_internal.ip_allowlist l WHERE l.organization_id = organization;
 END;

@@ -53,7 +53,8 @@ RETURN jsonb_build_object('key', encode(key, 'hex'), 'pipelines', pipelines)::te
 COMMENT ON FUNCTION logsvc_internal.pipelines_definition(bytea, jsonb) IS
 'What a program is compiled from; key NULL: masks do not hash, they replace';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.find_pipelines(organization uuid) RETURNS text
+CREATE OR REPLACE FUNCTION logsvc_internal.find_pipelines(organization uuid)
+RETURNS TABLE (definition text)
 LANGUAGE sql STABLE PARALLEL RESTRICTED
 BEGIN ATOMIC
 	SELECT logsvc_internal.pipelines_definition(
@@ -66,7 +67,7 @@ BEGIN ATOMIC
 	HAVING count(*) > 0;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_pipelines(uuid) IS
-'What the program of an organization''s events is compiled from; NULL: it has no pipelines that are '
+'What the program of an organization''s events is compiled from; no row: it has no pipelines that are '
 'enabled';
 
 -- ---- resource ----
@@ -177,7 +178,7 @@ BEGIN
 		wrong := 'at most 500 can be enabled';
 	ELSE
 		BEGIN
-			PERFORM logsvc_internal.check_pipelines(logsvc_internal.find_pipelines(target));
+			PERFORM logsvc_internal.check_pipelines(p.definition) FROM logsvc_internal.find_pipelines(target) AS p;
 		EXCEPTION WHEN SQLSTATE 'LS001' THEN
 			wrong := SQLERRM;
 		END;
@@ -381,7 +382,7 @@ BEGIN
 	END IF;
 	IF document ->> 'pipeline' IS NULL THEN
 		definition := logsvc_internal.pipelines_definition(key,
-			coalesce(logsvc_internal.find_pipelines(target)::jsonb -> 'pipelines', '[]'));
+			coalesce((SELECT p.definition::jsonb -> 'pipelines' FROM logsvc_internal.find_pipelines(target) AS p), '[]'));
 	ELSE
 		definition := logsvc_internal.pipelines_definition(key, jsonb_build_array(
 			logsvc_internal.pipeline_definition('', coalesce(document #>> '{pipeline,name}', ''), 0, document -> 'pipeline')));

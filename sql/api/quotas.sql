@@ -13,20 +13,25 @@ COMMENT ON FUNCTION logsvc_internal.quota_day(timestamptz) IS 'The quota day of 
 
 -- ---- for the workers ----
 
-CREATE OR REPLACE FUNCTION logsvc_internal.find_ingest_quota(
-	organization uuid, test boolean,
-	OUT day_limit bigint, OUT overage_seconds bigint, OUT deferred_limit bigint,
-	OUT owner uuid, OUT read_only boolean)
+CREATE OR REPLACE FUNCTION logsvc_internal.find_ingest_quota(organization uuid, test boolean)
+RETURNS TABLE (day_limit bigint, overage_seconds bigint, deferred_limit bigint, owner uuid, read_only boolean)
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
-	SELECT CASE WHEN test THEN logsvc_internal.allowed_of(organization, 'test_bytes_per_day')
-			ELSE logsvc_internal.allowed_of(organization, 'ingest_bytes_per_day') END,
-		CASE WHEN test THEN 0
-			ELSE coalesce(logsvc_internal.allowed_of(organization, 'overage_queue_seconds'), 0) END,
-		logsvc_internal.allowed_of(organization, 'deferred_bytes'),
-		coalesce(logsvc_internal.find_owner(organization), organization),
-		EXISTS (SELECT FROM logsvc_internal.organization o
-			WHERE o.id = organization AND o.read_only_since IS NOT NULL);
+	-- Limits as plan_limit_of finds them.
+	SELECT max(a.amount) FILTER (WHERE r.number = 1),
+		coalesce(max(a.amount) FILTER (WHERE r.number = 2 AND NOT test), 0),
+		max(a.amount) FILTER (WHERE r.number = 3),
+		coalesce(o.first_owner, o.id), o.read_only_since IS NOT NULL
+	FROM logsvc_internal.organization o
+	CROSS JOIN (VALUES (1, CASE WHEN test THEN 'test_bytes_per_day' ELSE 'ingest_bytes_per_day' END),
+		(2, 'overage_queue_seconds'), (3, 'deferred_bytes')) AS r (number, resource)
+	LEFT JOIN logsvc_internal.organization_limit l
+		ON l.organization_id = o.id AND l.resource = r.resource
+	LEFT JOIN logsvc_internal.plan_limit p ON p.plan = o.plan AND p.resource = r.resource
+	CROSS JOIN LATERAL (SELECT CASE WHEN l.organization_id IS NOT NULL THEN l.amount ELSE p.amount END)
+		AS a (amount)
+	WHERE o.id = organization
+	GROUP BY o.id;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean) IS
 'The daily quota of an organization, or of its test keys, in bytes (NULL: none); how long, and '

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION logsvc_internal.find_bound_role(session_role oid)
 RETURNS TABLE (kind int, credential_id uuid, organization_id uuid, user_id uuid, role text,
 	scopes text[], key_scope text, test boolean, expires_at timestamptz, revoked boolean)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT 2, NULL::uuid, b.organization_id, NULL::uuid, NULL::text, NULL::text[], 'read-only', false,
 		NULL::timestamptz, r.oid IS NULL OR o.deleted_at IS NOT NULL

@@ -85,7 +85,7 @@ check(const pg_uuid_t *organization, const ls_address *address, ls_caught *caugh
 	static const pg_uuid_t none;
 	static const Oid types[] = {UUIDOID};
 	static SPIPlanPtr plan = NULL;
-	ls_lookup lookup = {"SELECT logsvc_internal.find_ip_allowlist($1)", 1, types, &plan};
+	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_ip_allowlist($1)", 1, types, &plan};
 	uint8 key[LS_CACHE_KEY] = {0};
 	pg_uuid_t id = *organization;
 	network found[MAX_NETWORKS];

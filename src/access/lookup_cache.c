@@ -55,10 +55,9 @@ index_row(void *context, HeapTuple tuple, TupleDesc desc)
 	bool null;
 	Datum value = SPI_getbinval(tuple, desc, 1, &null);
 
-	fact->exists = !null && DatumGetBool(value);
-	value = SPI_getbinval(tuple, desc, 2, &null);
+	fact->exists = true;
 	fact->days = null ? -1 : DatumGetInt32(value);
-	value = SPI_getbinval(tuple, desc, 3, &null);
+	value = SPI_getbinval(tuple, desc, 2, &null);
 	fact->parses = !null && DatumGetBool(value);
 }
 
@@ -67,10 +66,7 @@ find_index(const pg_uuid_t *organization, ls_str name, cached_index *found)
 {
 	static const Oid types[] = {UUIDOID, TEXTOID};
 	static SPIPlanPtr plan = NULL;
-	ls_lookup lookup = {"SELECT logsvc_internal.index_exists($1, $2),"
-						" logsvc_internal.retention_days_of($1, $2),"
-						" logsvc_internal.parses_json($1, $2)",
-						2, types, &plan};
+	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_index($1, $2)", 2, types, &plan};
 	uint8 material[UUID_LEN + LS_INDEX_NAME_LENGTH];
 	uint8 key[LS_CACHE_KEY];
 	cached_index fact = {.days = -1};
@@ -170,7 +166,7 @@ ls_pipelines_find(const pg_uuid_t *organization, MemoryContext context, ls_str *
 {
 	static const Oid types[] = {UUIDOID};
 	static SPIPlanPtr plan = NULL;
-	ls_lookup lookup = {"SELECT logsvc_internal.find_pipelines($1)", 1, types, &plan};
+	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_pipelines($1)", 1, types, &plan};
 	found_pipelines found = {context, LS_STR("")};
 	pg_uuid_t id = *organization;
 	ls_caught caught;

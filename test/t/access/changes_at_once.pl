@@ -199,11 +199,16 @@ foreach my $end ('ROLLBACK', 'ROLLBACK TO a; COMMIT')
 # ---- what a lookup reads is watched ----
 
 # Tables, and columns where the server knows them, on which the functions that lookups call depend.
-my %functions;
+my (%functions, @tables);
 foreach my $file (glob 'src/access/*.c')
 {
 	my $text = slurp_file($file);
-	while ($text =~ /ls_lookup \w+ = \{((?:"[^"]*"\s*)+)/g) { my $sql = $1; $functions{$_} = 1 foreach $sql =~ /logsvc_internal\.(\w+)\(/g; }
+	while ($text =~ /ls_lookup \w+ = \{((?:"[^"]*"\s*)+)/g)
+	{
+		my $sql = $1;
+		$functions{$_} = 1 foreach $sql =~ /logsvc_internal\.(\w+)\(/g;
+		push @tables, $1 if $sql =~ /"(SELECT \* FROM logsvc_internal\.[^"]*)"/;
+	}
 }
 delete $functions{touch_credential}; # which writes
 cmp_ok(scalar keys %functions, '>', 12, 'functions of lookups: ' . join ' ', sort keys %functions);
@@ -252,6 +257,18 @@ is($t->sql(q{SELECT string_agg(format('%s(%s)', t.tgrelid::regclass, a.argument)
 	WHERE t.tgfoid = 'logsvc_internal.access_changed'::regproc AND a.n <= t.tgnargs AND a.argument <> '=organizations' AND NOT EXISTS (
 		SELECT FROM pg_attribute c WHERE c.attrelid = t.tgrelid AND c.attname = a.argument AND c.attnotnull
 			AND c.atttypid IN ('uuid'::regtype, 'bytea'::regtype))}), '', '... by columns with ids or hashes');
+
+# ---- what a lookup costs ----
+
+# The statement of such a function becomes part of the lookup's, which is planned once in a process.  Else the server
+# plans it at each call, which takes a lookup from some 20 us to a millisecond.
+cmp_ok(scalar @tables, '>', 7, 'lookups of rows');
+foreach my $statement (@tables)
+{
+	my $nulls = join ', ', ('NULL') x (() = $statement =~ /\$\d/g);
+	my $plan = $t->sql("SET plan_cache_mode = force_generic_plan; PREPARE l AS $statement; EXPLAIN EXECUTE l($nulls)");
+	unlike($plan, qr/Function Scan/, "$statement is planned once");
+}
 
 # ---- other organizations ----
 
