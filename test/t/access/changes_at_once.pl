@@ -260,8 +260,8 @@ is($t->sql(q{SELECT string_agg(format('%s(%s)', t.tgrelid::regclass, a.argument)
 
 # ---- what a lookup costs ----
 
-# The statement of such a function becomes part of the lookup's, which is planned once in a process.  Else the server
-# plans it at each call, which takes a lookup from some 20 us to a millisecond.
+# The statement of such a function becomes part of the lookup's, which is planned once in a process.
+# Else the server plans it at each call, which takes a lookup from some 20 us to a millisecond.
 cmp_ok(scalar @tables, '>', 7, 'lookups of rows');
 foreach my $statement (@tables)
 {

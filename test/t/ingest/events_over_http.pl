@@ -481,6 +481,15 @@ is_error(post($batch, body => '[' . join(',', ('""') x 20) . ']'), 400, 'VALIDAT
 is(post($batch, json => [ ('') x 20, map { "exact $_" } 1 .. 9 ])->{status}, 202,
 	'just as much as fits, beside 20 rejected ones');
 is_error(post($single, json => { event => 'x' }), 429, 'QUEUE_FULL', 'now it is full');
+foreach my $body (
+	[ $single, 'application/json', '{"logs": [{"message": "a wrapped one"}, {"message": "b"}]}' ],
+	[ $batch, 'application/json', '[{"common": {}, "logs": [{"message": "a wrapped one"}]}]' ],
+	[ $single, 'text/plain', "a line\nanother" ], [ $batch, 'text/plain', "a line\nanother" ])
+{
+	my ($to, $type, $text) = @$body;
+	is_error(post($to, body => $text, headers => { 'Content-Type' => $type }), 429, 'QUEUE_FULL', "also for $type to $to: $text");
+}
+is(queued(), 1000, 'nothing of these is stored');
 sleep 6;    # the time that Retry-After is to tell
 cmp_ok(post($single, json => { event => 'x' })->{headers}{'retry-after'}, '>=', 6,
 	'Retry-After is no less than the time for which nothing has moved');

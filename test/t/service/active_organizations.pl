@@ -45,6 +45,31 @@ my $before = lines();
 send_all(1, $many);
 is(lines(), $before, 'the log says it once an hour');
 
+# ---- with a full queue ----
+
+# An organization without a place in the tables cannot fill the queue of the others either, and what was
+# accepted is stored once, whoever sent it.
+$t->set('logsvc.queue_limit', 1333);
+$t->stop_at('write_after_delete');
+my %accepted = %{ send_all(1, 1) };
+$t->wait_held('write_after_delete');
+my $batch = [ map { { event => "fill $_" } } 1 .. 990 ];
+is($t->http(POST => '/api/v1/logs/batch', token => 'ing_live_org-1', json => $batch)->{status}, 202, 'one fills its share');
+# A refusal takes two seconds: room may come.
+foreach my $answers (send_all(2, 336), send_all($many - 1, $many))
+{
+	$accepted{$_} += $answers->{$_} foreach keys %$answers;
+}
+is(join(' ', sort keys %accepted), '202 429', 'others are accepted or refused, nothing else');
+cmp_ok($accepted{202}, '<=', 1334 - 990, '... and no more accepted than there is room for');
+cmp_ok($accepted{202}, '>=', 300, '... nor much less');
+$t->let_go('write_after_delete');
+my $sent = 60 + 2 * $many + 990 + $accepted{202};
+ok(wait_until(sub { $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name = 'main'}) == $sent }), "all $sent that were accepted are stored")
+	or diag $t->sql(q{SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = 'main'});
+ok(stays(sub { $t->sql(q{SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = 'main'}) == $sent }, 1), '... once');
+is_deeply(send_all(1, $many), { 202 => $many }, 'then everybody may send');
+
 $t->sql('ALTER SYSTEM SET logsvc.max_active_organizations = 8192');
 $t->restart;
 my $from = $t->log_position;
