@@ -1,5 +1,5 @@
-# parts_counted.pl: partsPruned says how many parts of the organization a search did not open.  How many
-# there are is counted once in ten seconds, for each caller by itself.
+# parts_counted.pl: partsPruned says how many parts of the organization a search did not open.
+# How many there are is counted once in ten seconds, for each caller by itself.
 use strict;
 use warnings;
 

@@ -47,8 +47,8 @@ is(lines(), $before, 'the log says it once an hour');
 
 # ---- with a full queue ----
 
-# An organization without a place in the tables cannot fill the queue of the others either, and what was
-# accepted is stored once, whoever sent it.
+# An organization without a place in the tables cannot fill the queue of the others either, and what
+# was accepted is stored once, whoever sent it.
 $t->set('logsvc.queue_limit', 1333);
 $t->stop_at('write_after_delete');
 my %accepted = %{ send_all(1, 1) };
