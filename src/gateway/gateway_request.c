@@ -149,7 +149,14 @@ find_route(ls_connection *c, ls_str method)
 	look_at_console(c, method);
 	if (c->console)
 		return;
-	if (c->route == -1)
+	/* An agent that has only the address of the server, or another path of its product. */
+	if (c->route < 0 && ls_str_eq(method, LS_STR("POST")) &&
+		(c->route == -1 || ls_str_eq(c->request.path, LS_STR("/"))))
+		set_refusal(c, 404, "NOT_FOUND",
+					"No such path: events are sent to /api/v1/logs, OpenTelemetry's to /v1/logs; "
+					"GET /api/v1/openapi.json lists all paths",
+					false);
+	else if (c->route == -1)
 		set_refusal(c, 404, "NOT_FOUND",
 					"No such path: GET /api/v1/openapi.json lists those there are", false);
 	else if (c->route < 0 && ls_str_eq(method, LS_STR("OPTIONS")))

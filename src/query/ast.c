@@ -441,12 +441,16 @@ ls_query_text(ls_query_state *state, ls_query_token token)
 	if (!ls_query_has_token(value->text))
 	{
 		bool regex = state->text.data[0] == '/' || strstr(state->text.data, " /") != NULL;
+		/* "level":"error", a pair of JSON */
+		bool pair = token.span.start > 0 && state->text.data[token.span.start] == ':' &&
+					state->text.data[token.span.start - 1] == '"';
 
 		ls_query_fail_at(
 			state, LS_QUERY_ERROR_SEMANTIC, token.span,
-			regex ? "to find punctuation write event CONTAINS \"...\"; a regular expression "
-					"with blanks, event MATCHES \"...\""
-				  : "to find punctuation write event CONTAINS \"...\"",
+			pair    ? "a pair of JSON is written without quotes around its name: level=\"error\""
+			: regex ? "to find punctuation write event CONTAINS \"...\"; a regular expression "
+					  "with blanks, event MATCHES \"...\""
+					: "to find punctuation write event CONTAINS \"...\"",
 			"a text to search needs a letter or a digit");
 		return NULL;
 	}

@@ -515,6 +515,12 @@ guess_in_stage(ls_query_state *state, const ls_query_token *token)
 						  (int) (end->span.end - token[-1].span.start),
 						  state->text.data + token[-1].span.start);
 	}
+	else if (kind == LS_QUERY_STATS && token > state->tokens && is_word(state, token - 1, "span"))
+		ls_query_set_hint(state, "write timechart span=1h ..., without the time after by");
+	else if (kind == LS_QUERY_STATS && token > state->tokens &&
+			 (is_word(state, token - 1, "having") ||
+			  (token > state->tokens + 1 && is_word(state, token - 2, "having"))))
+		ls_query_set_hint(state, "write | where ... after it");
 	else if (kind == LS_QUERY_DEDUP && token > state->tokens && is_word(state, token - 1, "sortby"))
 		ls_query_set_hint(state, "write | sort ... before dedup, which keeps the first of each");
 	else
