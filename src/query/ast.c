@@ -418,6 +418,13 @@ warn_text(ls_query_state *state, const ls_query_value *value)
 					  "%.*s is searched as a word; a regular expression is written event MATCHES "
 					  "\"%.*s\"",
 					  (int) text.len, text.data, (int) text.len - 2, text.data + 1);
+	/* "status":500, a pair of JSON */
+	if (text.data[0] == ':' && value->span.start > 0 &&
+		state->text.data[value->span.start - 1] == '"')
+		ls_query_warn(state->query, state->arena, "COLON_IN_TEXT", value->span,
+					  "a pair of JSON is searched as words; a comparison is written without quotes "
+					  "around the name: name%.*s",
+					  (int) text.len, text.data);
 	if (text.data[0] == '-')
 		ls_query_warn(state->query, state->arena, "LEADING_MINUS", value->span,
 					  "%.*s searches for the word; to exclude it write NOT %.*s", (int) text.len,
