@@ -55,6 +55,7 @@ _PG_init(void)
 	ls_scan_register();
 	ls_lease_register();
 	ls_store_register();
+	ls_day_filters_register();
 	ls_store_shards_register();
 	ls_evaluation_register();
 	ls_workers_register();

@@ -85,6 +85,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 		('ingest_tally', 'is added up in ingest_day'),
 		('ai_credit_reservation', 'calls that are under way end on their server'),
 		('shared_answer', 'a cache'),
+		('day_filter', 'is made of the parts'),
 		('export_file', 'as large as the logs that it is from, and kept for a week; a run makes it again'),
 		('health', 'is made by a trigger of the resources'),
 		('outbox', 'mails are sent by the server where they wait'),

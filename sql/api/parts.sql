@@ -12,6 +12,16 @@ COMMENT ON FUNCTION logsvc_internal.part_problem(bigint, bytea, bytea, date, tim
 	timestamptz, int, int, bigint, bigint) IS
 'What is wrong with a stored part; NULL: nothing';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.day_filter_parts(head bytea) RETURNS SETOF bigint
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 100 AS 'MODULE_PATHNAME', 'logsvc_day_filter_parts';
+COMMENT ON FUNCTION logsvc_internal.day_filter_parts(bytea) IS
+'The ids of the parts of a day filter; none, if it is damaged';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.day_filter_problem(head bytea, bits bytea) RETURNS text
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000 AS 'MODULE_PATHNAME', 'logsvc_day_filter_problem';
+COMMENT ON FUNCTION logsvc_internal.day_filter_problem(bytea, bytea) IS
+'What is wrong with a day filter; NULL: nothing';
+
 CREATE OR REPLACE FUNCTION logsvc.verify_parts(
 	organization text DEFAULT NULL, from_day date DEFAULT NULL, to_day date DEFAULT NULL)
 RETURNS TABLE (part_id bigint, organization_id text, index_name text, day date, level smallint,
@@ -35,11 +45,18 @@ BEGIN
 			p.max_time, p.rows, p.level_mask, p.min_batch, p.max_batch) OFFSET 0) AS v (problem)
 	WHERE (target IS NULL OR p.organization_id = target)
 		AND (from_day IS NULL OR p.day >= from_day) AND (to_day IS NULL OR p.day <= to_day)
+		AND v.problem IS NOT NULL
+	UNION ALL
+	SELECT NULL, logsvc_internal.public_id('org_', f.organization_id), NULL, f.day, NULL, NULL, v.problem
+	FROM logsvc_internal.day_filter f,
+		LATERAL (SELECT logsvc_internal.day_filter_problem(f.head, f.bits) OFFSET 0) AS v (problem)
+	WHERE (target IS NULL OR f.organization_id = target)
+		AND (from_day IS NULL OR f.day >= from_day) AND (to_day IS NULL OR f.day <= to_day)
 		AND v.problem IS NOT NULL;
 END
 $$;
 COMMENT ON FUNCTION logsvc.verify_parts(text, date, date) IS
-'Operators: reads and checks all parts, or those of organization and days; returns the damaged ones';
+'Operators: reads and checks all parts and their day filters, or some; returns the damaged ones (filter: part_id NULL)';
 
 CREATE OR REPLACE VIEW logsvc.parts AS
 SELECT logsvc_internal.public_id('org_', p.organization_id) AS organization_id, o.slug AS organization,

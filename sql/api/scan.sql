@@ -6,6 +6,12 @@ AS 'MODULE_PATHNAME', 'logsvc_jsonb_of_events';
 COMMENT ON FUNCTION logsvc_internal.jsonb_of_events(json) IS
   'JSON with values of events as jsonb: numbers that numeric cannot hold become strings: a cast would fail';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.ruled_out(part bigint, ids bigint[]) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_ruled_out';
+COMMENT ON FUNCTION logsvc_internal.ruled_out(bigint, bigint[]) IS
+  'Is a part among those that day filters rule out?  Their ids are sorted';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.part_scan(
   part_id bigint, header bytea, body bytea, index_name text, scan logsvc_internal.scan)
 RETURNS TABLE (ts timestamptz, batch bigint, place integer, "values" text[], event text,

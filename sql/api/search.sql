@@ -129,6 +129,7 @@ COMMENT ON FUNCTION logsvc.validate_query(text) IS
 
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.jsonb_of_events(json),
+  logsvc_internal.ruled_out(bigint, bigint[]),
   logsvc_internal.part_scan(bigint, bytea, bytea, text, logsvc_internal.scan),
   logsvc_internal.part_events(bigint, bytea, bytea, text, integer[], text[], text[]),
   logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,

@@ -157,3 +157,23 @@ CREATE POLICY tenant ON logsvc_internal.queue FOR SELECT TO logsvc_reader
 CREATE POLICY tenant ON logsvc_internal.part FOR SELECT TO logsvc_reader
   USING (organization_id = logsvc_internal.current_organization()
     AND (index_name <> '_audit' OR logsvc_internal.may_read_audit()));
+
+CREATE TABLE logsvc_internal.day_filter (
+	organization_id uuid NOT NULL,
+	day date NOT NULL,
+	id bigint NOT NULL,
+	head bytea NOT NULL,
+	bits bytea NOT NULL,
+	PRIMARY KEY (organization_id, day, id)
+);
+ALTER TABLE logsvc_internal.day_filter
+	ALTER head SET STORAGE MAIN,
+	ALTER bits SET STORAGE EXTERNAL;
+COMMENT ON TABLE logsvc_internal.day_filter IS
+'Which full parts of a past day can hold a word or a value, for searches to leave out the others; id: '
+'the least one of its parts; made again when it is lost, so not dumped, exported or distributed';
+ALTER TABLE logsvc_internal.day_filter ENABLE ROW LEVEL SECURITY;
+GRANT SELECT ON logsvc_internal.day_filter TO logsvc_reader;
+CREATE POLICY tenant ON logsvc_internal.day_filter FOR SELECT TO logsvc_reader
+	USING (organization_id = logsvc_internal.current_organization());
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.day_filter', 'WHERE false');

@@ -10,6 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "src/part/day_filter.h"
 #include "src/part/filter_eval.h"
 
 /* Maximum number of hashes to look up: each word or pair is a fetch; all pieces are one. */
@@ -157,19 +158,17 @@ want_wildcard(ls_filter_run *run, const ls_wildcard *wildcard, wanted *want)
 /* ---- leaves on the event text ---- */
 
 static bool
-prune_text(ls_filter_run *run, const ls_leaf *leaf, uint32_t column, uint32_t *blocks)
+want_text(ls_filter_run *run, const ls_leaf *leaf, wanted *want)
 {
-	wanted want = {0};
-
 	switch (leaf->filter->op)
 	{
 		case LS_FILTER_PHRASE:
 			for (uint32_t i = 0; i < leaf->phrase.n_tokens; i++)
 			{
-				want_word(&want, leaf->phrase.tokens[i].text);
-				want_pieces(&want, leaf->phrase.tokens[i].text);
+				want_word(want, leaf->phrase.tokens[i].text);
+				want_pieces(want, leaf->phrase.tokens[i].text);
 			}
-			want.doubt = true;
+			want->doubt = true;
 			break;
 		case LS_FILTER_PHRASE_WILDCARD:
 			for (size_t i = 0; i < leaf->pattern.n_tokens; i++)
@@ -178,18 +177,18 @@ prune_text(ls_filter_run *run, const ls_leaf *leaf, uint32_t column, uint32_t *b
 
 				if (token->n_parts == 1)
 				{
-					want_word(&want, token->parts[0]);
-					want_pieces(&want, token->parts[0]);
+					want_word(want, token->parts[0]);
+					want_pieces(want, token->parts[0]);
 					continue;
 				}
-				want.begun = false;
-				if (!want_wildcard(run, token, &want))
+				want->begun = false;
+				if (!want_wildcard(run, token, want))
 					return false;
 			}
 			break;
 		case LS_FILTER_CONTAINS:
-			want_words(&want, leaf->needle.text, true, true);
-			want_pieces(&want, leaf->needle.text);
+			want_words(want, leaf->needle.text, true, true);
+			want_pieces(want, leaf->needle.text);
 			break;
 		case LS_FILTER_MATCHES:
 			for (uint32_t i = 0; i < leaf->facts.n; i++)
@@ -198,51 +197,72 @@ prune_text(ls_filter_run *run, const ls_leaf *leaf, uint32_t column, uint32_t *b
 
 				if (!ls_needle_make(run->arena, leaf->facts.literals[i], &literal))
 					return false;
-				want_words(&want, literal.text, true, true);
-				want_pieces(&want, literal.text);
+				want_words(want, literal.text, true, true);
+				want_pieces(want, literal.text);
 			}
 			break;
 		default:
-			return true;
+			break;
 	}
-	return apply(run, column, &want, blocks);
+	return true;
+}
+
+static bool
+prune_text(ls_filter_run *run, const ls_leaf *leaf, uint32_t column, uint32_t *blocks)
+{
+	wanted want = {0};
+
+	return want_text(run, leaf, &want) && apply(run, column, &want, blocks);
 }
 
 /* ---- comparisons ---- */
 
 static bool
-prune_event_compare(ls_filter_run *run, const ls_compare *c, uint32_t column, uint32_t *blocks)
+want_compare(ls_filter_run *run, const ls_compare *c, wanted *want)
 {
-	wanted want = {0};
 	ls_needle needle;
 
 	if (c->op == LS_FILTER_WILDCARD)
-	{
-		if (!want_wildcard(run, &c->wildcard, &want))
-			return false;
-	}
-	else if (c->op == LS_FILTER_EQ && !c->numeric)
+		return want_wildcard(run, &c->wildcard, want);
+	if (c->op == LS_FILTER_EQ && !c->numeric)
 	{
 		if (!ls_needle_make(run->arena, c->text, &needle))
 			return false;
-		want_words(&want, needle.text, false, false);
+		want_words(want, needle.text, false, false);
 	}
-	return apply(run, column, &want, blocks);
+	return true;
+}
+
+static bool
+prune_event_compare(ls_filter_run *run, const ls_compare *c, uint32_t column, uint32_t *blocks)
+{
+	wanted want = {0};
+
+	return want_compare(run, c, &want) && apply(run, column, &want, blocks);
+}
+
+/* The hash that a value must have; false: it may have any. */
+static bool
+wanted_value(const ls_compare *c, uint64_t *hash)
+{
+	ls_num number = c->number;
+
+	if (c->op != LS_FILTER_EQ || (c->ignore_case && !c->numeric))
+		return false;
+	if (c->numeric || ls_num_parse(c->text, &number))
+		*hash = ls_part_hash_number(number.is_int, number.i, number.d);
+	else
+		*hash = ls_part_hash_text(c->text);
+	return true;
 }
 
 static bool
 prune_value_compare(ls_filter_run *run, const ls_compare *c, uint32_t column, uint32_t *blocks)
 {
-	ls_num number = c->number;
 	uint64_t hash;
 
-	if (c->op != LS_FILTER_EQ || (c->ignore_case && !c->numeric))
-		return true;
-	if (c->numeric || ls_num_parse(c->text, &number))
-		hash = ls_part_hash_number(number.is_int, number.i, number.d);
-	else
-		hash = ls_part_hash_text(c->text);
-	return ls_part_may_hold(run->part, column, LS_TOKEN_VALUE, &hash, 1, blocks);
+	return !wanted_value(c, &hash) ||
+		   ls_part_may_hold(run->part, column, LS_TOKEN_VALUE, &hash, 1, blocks);
 }
 
 /* An integer column is between the least and the greatest of the whole part. */
@@ -348,4 +368,212 @@ ls_leaf_prune(ls_filter_run *run, ls_leaf *leaf, uint32_t *blocks)
 	}
 	*blocks &= any;
 	return true;
+}
+
+/* ---- the same for a whole part ---- */
+
+/* A filter with more tokens is not worth it: each is a fetch. */
+#define MAX_TOKENS 24
+
+typedef struct conditions
+{
+	ls_filter_run run;
+	uint32_t n; /* tokens */
+} conditions;
+
+static ls_day_condition *
+make_inner(conditions *c, ls_filter_op op, uint32_t room)
+{
+	ls_day_condition *inner = ls_new(c->run.arena, ls_day_condition);
+
+	if (inner == NULL)
+		return NULL;
+	inner->op = op;
+	inner->children = ls_new_array(c->run.arena, ls_day_condition *, room + 1);
+	return inner->children == NULL ? NULL : inner;
+}
+
+static bool
+add_token(conditions *c, ls_day_condition *inner, uint64_t token)
+{
+	ls_day_condition *child = ls_new(c->run.arena, ls_day_condition);
+
+	if (child == NULL)
+		return false;
+	child->op = LS_FILTER_EQ;
+	child->token = token;
+	inner->children[inner->n_children++] = child;
+	c->n++;
+	return true;
+}
+
+/* Sets of hashes have 1 in place of 0. */
+static uint64_t
+token_of(uint64_t field, uint64_t hash)
+{
+	return ls_day_token(field, hash + (hash == 0));
+}
+
+/* Or the field has values that are no tokens. */
+static bool
+add_other(conditions *c, ls_day_condition *any, uint64_t field)
+{
+	ls_day_condition *all = make_inner(c, LS_FILTER_AND, LS_DAY_OTHERS);
+
+	for (uint32_t i = 0; all != NULL && i < LS_DAY_OTHERS; i++)
+	{
+		if (!add_token(c, all, ls_day_token_other(field, i)))
+			return false;
+	}
+	any->children[any->n_children++] = all;
+	return all != NULL;
+}
+
+/* All words and pairs that are wanted of the event text; or it has others. */
+static bool
+text_condition(conditions *c, const wanted *want, ls_day_condition **condition)
+{
+	ls_day_condition *any = make_inner(c, LS_FILTER_OR, 2);
+	ls_day_condition *all = make_inner(c, LS_FILTER_AND, MAX_WORDS + MAX_PAIRS);
+
+	if (any == NULL || all == NULL)
+		return false;
+	for (uint32_t i = 0; i < want->n_words; i++)
+	{
+		if (!add_token(c, all, token_of(LS_DAY_WORDS, ls_part_hash_word(want->words[i].text))))
+			return false;
+	}
+	for (uint32_t i = 0; i < want->n_pairs; i++)
+	{
+		if (!add_token(c, all, token_of(LS_DAY_PAIRS, want->pairs[i])))
+			return false;
+	}
+	any->children[any->n_children++] = all;
+	*condition = all->n_children > 0 ? any : NULL;
+	return add_other(c, any, ls_day_field(LS_FIELD_EVENT, LS_STR("")));
+}
+
+/* A value of a field: also a member of an object, whose column is noted. */
+static bool
+value_condition(conditions *c, const ls_filter *filter, uint64_t hash, ls_day_condition **condition)
+{
+	uint64_t fields[LS_FILTER_MAX_PATH];
+	uint32_t n = 0;
+	ls_buf key;
+
+	ls_buf_init(&key, c->run.arena);
+	if (filter->target == LS_TARGET_NAMED)
+		fields[n++] = ls_day_field(filter->field, LS_STR(""));
+	else
+	{
+		for (; n < filter->n_path; n++)
+		{
+			if (n > 0)
+				ls_buf_char(&key, '.');
+			ls_buf_str(&key, filter->path[n]);
+			if (key.failed)
+				return false;
+			fields[n] = ls_day_field(LS_FIELD_ATTRIBUTE, ls_str_make(key.data, key.len));
+		}
+	}
+	*condition = make_inner(c, LS_FILTER_OR, n + 1);
+	if (*condition == NULL || !add_token(c, *condition, token_of(fields[n - 1], hash)))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+	{
+		if (!add_other(c, *condition, fields[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool
+leaf_condition(conditions *c, const ls_filter *filter, ls_day_condition **condition)
+{
+	bool text_op = ls_is_text_op(filter->op);
+	bool event = text_op || (filter->target == LS_TARGET_NAMED && filter->field == LS_FIELD_EVENT);
+	ls_day_condition *any;
+	ls_leaf leaf = {0};
+
+	if (!text_op &&
+		(filter->target == LS_TARGET_ATTRIBUTE
+			 ? filter->n_path == 0 || filter->n_path > LS_FILTER_MAX_PATH
+			 : filter->target != LS_TARGET_NAMED || filter->field == LS_FIELD_LEVEL ||
+				   filter->field == LS_FIELD_INDEX || filter->field == LS_FIELD_TRUNCATED))
+		return true;
+	if (!text_op && filter->op != LS_FILTER_EQ && filter->op != LS_FILTER_IN &&
+		!(event && (filter->op == LS_FILTER_CONTAINS || filter->op == LS_FILTER_WILDCARD)))
+		return true;
+	if (filter->n_children > MAX_TOKENS)
+		return true;
+	if (!ls_leaf_prepare(&c->run, filter, &leaf))
+		return false;
+	if (leaf.n_compares == 0)
+	{
+		wanted want = {0};
+
+		return !event || (want_text(&c->run, &leaf, &want) && text_condition(c, &want, condition));
+	}
+	any = make_inner(c, LS_FILTER_OR, leaf.n_compares);
+	if (any == NULL)
+		return false;
+	for (uint32_t i = 0; i < leaf.n_compares; i++)
+	{
+		ls_day_condition *child = NULL;
+		wanted want = {0};
+		uint64_t hash;
+
+		if (event ? !want_compare(&c->run, &leaf.compares[i], &want) ||
+						!text_condition(c, &want, &child)
+				  : wanted_value(&leaf.compares[i], &hash) &&
+						!value_condition(c, filter, hash, &child))
+			return false;
+		if (child == NULL)
+			return true;
+		any->children[any->n_children++] = child;
+	}
+	*condition = any;
+	return true;
+}
+
+static bool
+make_condition(conditions *c, const ls_filter *filter, ls_day_condition **condition)
+{
+	ls_day_condition *inner;
+
+	*condition = NULL;
+	if (filter->op == LS_FILTER_NOT || c->n > MAX_TOKENS)
+		return true;
+	if (filter->op != LS_FILTER_AND && filter->op != LS_FILTER_OR)
+		return leaf_condition(c, filter, condition);
+	inner = make_inner(c, filter->op, filter->n_children);
+	if (inner == NULL)
+		return false;
+	for (uint32_t i = 0; i < filter->n_children; i++)
+	{
+		ls_day_condition *child;
+
+		if (!make_condition(c, filter->children[i], &child))
+			return false;
+		if (child != NULL)
+			inner->children[inner->n_children++] = child;
+		else if (filter->op == LS_FILTER_OR)
+			return true;
+	}
+	if (inner->n_children > 0)
+		*condition = inner;
+	return true;
+}
+
+bool
+ls_filter_condition(ls_arena *arena, const ls_filter *filter, ls_day_condition **condition)
+{
+	conditions c = {.run = {.arena = arena}};
+
+	*condition = NULL;
+	if (filter == NULL)
+		return true;
+	ls_buf_init(&c.run.fold, arena);
+	ls_buf_init(&c.run.member, arena);
+	return make_condition(&c, filter, condition);
 }

@@ -14,6 +14,7 @@
  */
 #include "src/part/part_impl.h"
 
+#include "src/part/day_filter.h"
 #include "src/part/match.h"
 
 #if defined(__SSE2__)
@@ -75,7 +76,7 @@ typedef struct token_writer
 	uint64_t recent[RECENT_PAIRS]; /* in `pairs` already, at the place that their bits say */
 	uint64_t before;  /* of the pair that the next word ends: hash, or 0 with a digit */
 	bool begun;       /* is there a word before? */
-	uint64_t *pieces; /* a bit for each code */
+	uint64_t *pieces; /* a bit for each code; NULL: nobody asks for them */
 	ls_buf fold;
 	uint8_t classes[256];
 	char folded[SHORT_TEXT + 64];
@@ -169,7 +170,7 @@ add_pieces(token_writer *t, const char *folded, size_t len)
 {
 	uint32_t code;
 
-	if (len < 3)
+	if (len < 3 || t->pieces == NULL)
 		return;
 	code = (uint32_t) t->classes[(uint8_t) folded[0]] << 6 | t->classes[(uint8_t) folded[1]];
 	for (size_t i = 2; i < len; i++)
@@ -490,4 +491,111 @@ ls_part_write_filters(ls_part_writer *w, uint64_t body_start)
 		w->d.filters = ls_str_make(w->filters.data, w->filters.len);
 	}
 	return !entries.failed && !t->fold.failed && !w->filters.failed;
+}
+
+/* ---- all tokens of a part ---- */
+
+typedef struct token_reader
+{
+	token_writer t;
+	void (*add)(void *context, uint64_t token);
+	void *context;
+} token_reader;
+
+static void
+pass_other(token_reader *r, uint64_t field)
+{
+	for (uint32_t i = 0; i < LS_DAY_OTHERS; i++)
+		r->add(r->context, ls_day_token_other(field, i));
+}
+
+/* Passes the distinct tokens on, and empties the set. */
+static bool
+pass_tokens(token_reader *r, token_set *s, uint64_t field, uint64_t other)
+{
+	uint32_t at = 0;
+	uint64_t *slot;
+
+	if (s->full)
+		pass_other(r, other);
+	while (!s->full && (slot = token_next(&s->table, &at)) != NULL)
+		r->add(r->context, ls_day_token(field, *slot));
+	token_clear(&s->table);
+	s->full = false;
+	return !s->failed && !r->t.fold.failed;
+}
+
+static void
+read_text(token_reader *r, bool event, ls_str text)
+{
+	if (event)
+		add_text(&r->t, text);
+	else
+		add_value(&r->t, text);
+}
+
+static bool
+pass_column(token_reader *r, bool event, uint64_t field)
+{
+	memset(r->t.recent, 0, sizeof(r->t.recent));
+	return pass_tokens(r, &r->t.words, event ? LS_DAY_WORDS : field, field) &&
+		   (!event || pass_tokens(r, &r->t.pairs, LS_DAY_PAIRS, field));
+}
+
+/* The texts of a block of a column, or in block 0 those of its dictionary. */
+static bool
+read_column(token_reader *r, ls_part *part, uint32_t block, uint32_t c)
+{
+	const ls_column *column = ls_part_column(part, c);
+	bool event = column->field == LS_FIELD_EVENT;
+	uint64_t field = ls_day_field(column->field, column->key);
+	const ls_vector *vector;
+	const ls_str *entries;
+	uint32_t n;
+
+	if (column->kind != LS_KIND_STRING)
+	{
+		pass_other(r, field);
+		return true;
+	}
+	if (!ls_part_dictionary(part, c, &entries, &n))
+		return false;
+	if (n > 0)
+	{
+		for (uint32_t i = 0; block == 0 && i < n; i++)
+			read_text(r, event, entries[i]);
+		return pass_column(r, event, field);
+	}
+	vector = ls_part_vector(part, block, c);
+	if (vector == NULL)
+		return false;
+	for (uint32_t i = 0; i < vector->count; i++)
+		read_text(r, event, ls_vector_text(vector, i));
+	return pass_column(r, event, field);
+}
+
+bool
+ls_part_tokens(ls_part *part, ls_arena *arena, void (*add)(void *context, uint64_t token),
+			   void *context)
+{
+	token_reader *r = ls_new(arena, token_reader);
+
+	if (r == NULL)
+		return ls_part_fail(part, "out of memory");
+	r->add = add;
+	r->context = context;
+	r->t.words.table.arena = r->t.pairs.table.arena = arena;
+	if (!token_reserve(&r->t.words.table, FIRST_TOKENS))
+		return ls_part_fail(part, "out of memory");
+	ls_buf_init(&r->t.fold, arena);
+	for (uint32_t block = 0; block < ls_part_blocks(part); block++)
+	{
+		for (uint32_t c = 0; c < ls_part_columns(part); c++)
+		{
+			if (!read_column(r, part, block, c))
+				return ls_part_error(part) != NULL ? false : ls_part_fail(part, "out of memory");
+		}
+		ls_part_release_block(part);
+	}
+	return true;
 }

@@ -81,6 +81,8 @@ typedef struct ls_planner
 {
 	ls_search *search;
 	ls_plan *plan;
+	bool asked;                /* day filters: */
+	int ruled_out;             /* ... the parameter with what they say; 0: nothing */
 	const ls_filter *matching; /* scanned rows match it: the head and some conditions */
 	uint32 first_stage;        /* the scan does the stages before it */
 	uint32 filtered;           /* ... and applies the conditions of those before this one */
@@ -135,6 +137,14 @@ extern ls_planner *ls_plan_begin(ls_search *search, ls_filter *matching);
 
 /* Raises QUERY_SEMANTIC_ERROR if the stage bin has a number as span of a time. */
 extern void ls_plan_check_bin(ls_planner *p, const ls_query_stage *stage);
+
+/* ---- plan_days.c ---- */
+
+/*
+ * The parameter with the ids of parts that cannot have a row of the search; 0: none are known.
+ * Asks the day filters once.
+ */
+extern int ls_plan_ruled_out(ls_planner *p);
 
 /* ---- plan_statement.c ---- */
 

@@ -359,6 +359,7 @@ ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 								 Int32GetDatum((int32) ls_filter_level_mask(p->matching)), false);
 	const char *in_part = "";
 	const char *in_queue = "";
+	int ruled_out;
 	uint64 batch;
 
 	if (s->given != NULL)
@@ -377,6 +378,9 @@ ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 		in_part = psprintf(" AND p.min_batch <= $%d AND p.max_batch >= $%d", number, number);
 		in_queue = psprintf(" AND (q.id = $%d OR q.batch = $%d)", number, number);
 	}
+	ruled_out = ls_plan_ruled_out(p);
+	if (ruled_out > 0)
+		in_part = psprintf("%s AND NOT logsvc_internal.ruled_out(p.id, $%d)", in_part, ruled_out);
 	appendStringInfo(sql,
 					 "(SELECT p.id, p.header, p.body, p.index_name, p.min_time, p.max_time"
 					 " FROM logsvc_internal.part p"

@@ -185,6 +185,25 @@ extern ls_reclaim *ls_reclaim_create(void); /* lives as long as the process */
  */
 extern bool ls_reclaim_step(ls_reclaim *r, int shard, int shards);
 
+/* ---- day_filters.c: which parts of a past day can hold a token (src/part/day_filter.h) ---- */
+
+typedef struct ls_day_filters ls_day_filters;
+
+extern ls_day_filters *ls_day_filters_create(void); /* lives as long as the process */
+
+/*
+ * Removes a filter whose parts are gone, and makes one of parts of a past day that have none; of the
+ * organizations of shard `shard` of `shards`, in transactions of its own.  False: there is nothing
+ * to do for now.  Failures are logged.
+ */
+extern bool ls_day_filters_step(ls_day_filters *f, int shard, int shards);
+
+/* A search found a filter damaged: logs it, and lets a compactor make it again. */
+extern void ls_day_filter_damaged(int64 id);
+
+/* Requests shared memory; called by _PG_init. */
+extern void ls_day_filters_register(void);
+
 /* ---- delete_rows.c ---- */
 
 /*

@@ -3,7 +3,8 @@
  * compactor.c
  *	  The loop of a compactor: merges small parts into larger ones; removes
  *	  what somebody wants deleted and, the first one, what is past its retention;
- *	  moves parts when nothing else is to be done, so that space is given back.
+ *	  moves parts when nothing else is to be done, so that space is given back; makes the
+ *	  filters of past days.
  *
  * It has time: a merge may come later, events are found before it too.  So
  * after a merge it sleeps as long as the merge took, while the queue is half
@@ -28,6 +29,7 @@
 #define DELETION_INTERVAL 1000   /* ms between looks for deletions */
 #define RETENTION_INTERVAL 60000 /* ms between looks for expired events */
 #define RECLAIM_INTERVAL 60000   /* ms between looks for free space */
+#define FILTERS_INTERVAL 10000   /* ms between looks at the filters of a day */
 
 static long
 ms_since(TimestampTz start)
@@ -56,6 +58,16 @@ look(ls_compactor *compactor, const ls_slot *slot, long interval)
 }
 
 static bool
+make_filters(ls_day_filters *f, const ls_slot *slot)
+{
+	int shard;
+	int shards;
+
+	ls_worker_share(slot, &shard, &shards);
+	return ls_day_filters_step(f, shard, shards);
+}
+
+static bool
 reclaim(ls_reclaim *r, const ls_slot *slot)
 {
 	int shard;
@@ -73,12 +85,15 @@ ls_compactor_loop(ls_slot *slot)
 	long interval = 0;
 	ls_retention *retention = slot->index == 0 ? ls_retention_create() : NULL;
 	ls_reclaim *space = ls_reclaim_create();
+	ls_day_filters *filters = ls_day_filters_create();
+	TimestampTz filtered = 0;
 	TimestampTz retained = 0;
 	TimestampTz reclaimed = 0;
 	TimestampTz deleted = 0;
 	bool expired = false; /* was there something in the last step? */
 	bool deleting = false;
 	bool moving = false;
+	bool filtering = false;
 	int busy = 0;
 	long timeout;
 
@@ -119,7 +134,12 @@ ls_compactor_loop(ls_slot *slot)
 			moving = reclaim(space, slot);
 			reclaimed = GetCurrentTimestamp();
 		}
-		if (expired || deleting || moving || ls_compactor_waits(compactor))
+		else if (!expired && !deleting && (filtering || ms_since(filtered) >= FILTERS_INTERVAL))
+		{
+			filtering = make_filters(filters, slot);
+			filtered = GetCurrentTimestamp();
+		}
+		if (expired || deleting || moving || filtering || ls_compactor_waits(compactor))
 			timeout = ms_since(start);
 		else
 			timeout = Min(timeout, DELETION_INTERVAL - ms_since(deleted));

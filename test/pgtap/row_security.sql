@@ -54,6 +54,8 @@ BEGIN
 		INSERT INTO logsvc_internal.part (organization_id, index_name, day, level, min_time, max_time,
 			rows, raw_bytes, level_mask, min_batch, max_batch, header, body)
 		VALUES (organization, word, '2001-01-01', 1, '2001-01-01', '2001-01-01', 1, 1, 1, 1, 1, '', '');
+		INSERT INTO logsvc_internal.day_filter (organization_id, day, id, head, bits)
+		VALUES (organization, '2001-01-01', 1, '', '');
 	END LOOP;
 END
 $$;

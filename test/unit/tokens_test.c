@@ -3,14 +3,15 @@
  *
  * The same random events are written with token filters (merged) and without
  * (fast); random filters, most of them cut out of the events, must select the
- * same rows of both.  Then: how much is pruned, wrong bytes, and the bytes that
- * docs/part-format.md describes.
+ * same rows of both; a day filter over both rules out neither if there are any.
+ * Then: how much is pruned, wrong bytes, and the bytes that docs/part-format.md
+ * describes.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/part/filter.h"
+#include "src/part/day_filter.h"
 #include "test/unit/tap.h"
 
 static ls_arena *arena;
@@ -359,9 +360,147 @@ places(memory_part *m, const ls_filter *filter, uint8_t *found, uint32_t *blocks
 	return true;
 }
 
+/* ---- day filters ---- */
+
+typedef struct day
+{
+	ls_day_filter filter;
+	uint32_t part;
+	uint8_t *bits;
+	uint8_t bucket[LS_DAY_FILTER_PARTS / 8 * LS_DAY_FILTER_ROWS + 4];
+	size_t length;
+} day;
+
+static void
+add_token(void *context, uint64_t token)
+{
+	day *d = context;
+
+	ls_day_filter_add(&d->filter, d->bits, d->part, token);
+}
+
+static bool
+fetch_bits(void *context, uint64_t offset, size_t length, void *to)
+{
+	const day *d = context;
+
+	if (offset > d->length || length > d->length - offset)
+		return false;
+	memcpy(to, d->bits + offset, length);
+	return true;
+}
+
+/* A filter of n parts, in which each of the two has the number 1 + n / 2 or that before. */
+static bool
+make_day(day *d, uint32_t n, memory_part *a, memory_part *b)
+{
+	d->filter = (ls_day_filter){.n = n, .buckets = 1500};
+	ls_day_filter_begin(&d->filter);
+	d->length = (size_t) d->filter.buckets * d->filter.stride;
+	d->bits = ls_arena_alloc0(arena, d->length);
+	d->part = n / 2;
+	if (d->bits == NULL || !ls_part_tokens(a->part, arena, add_token, d))
+		return false;
+	d->part++;
+	if (!ls_part_tokens(b->part, arena, add_token, d))
+		return false;
+	ls_day_filter_end(&d->filter, d->bits);
+	return true;
+}
+
+/* Are the parts in the answer, if rows match?  *pruned: they are not. */
+static bool
+day_agrees(day *d, const ls_filter *filter, bool rows, bool *pruned)
+{
+	uint32_t at = d->filter.n / 2;
+	ls_day_condition *condition;
+	ls_day_parts may;
+	bool both;
+
+	*pruned = false;
+	memset(&may, 0xFF, sizeof(may));
+	if (!ls_filter_condition(arena, filter, &condition))
+		return false;
+	if (condition == NULL)
+		return true;
+	if (!ls_day_filter_look_up(&d->filter, fetch_bits, d, d->bucket, condition, &may))
+		return false;
+	both = (may.bits[at / 64] >> (at % 64) & 1) != 0;
+	at++;
+	*pruned = !both;
+	return both == ((may.bits[at / 64] >> (at % 64) & 1) != 0) && (both || !rows);
+}
+
+static void
+test_day_bytes(void)
+{
+	static day d;
+	ls_day_filter again = {0};
+	ls_day_condition token = {.op = LS_FILTER_EQ};
+	ls_day_parts may;
+	ls_buf head;
+	bool kept = true;
+
+	ls_arena_reset(arena);
+	d.filter = (ls_day_filter){.n = 131, .buckets = 7};
+	for (uint32_t i = 0; i < d.filter.n; i++)
+		d.filter.parts[i] = (int64_t) i * INT64_C(10000000000) - 5;
+	ls_day_filter_begin(&d.filter);
+	d.length = (size_t) d.filter.buckets * d.filter.stride;
+	d.bits = ls_arena_alloc0(arena, d.length);
+	ls_day_filter_add_all(&d.filter, d.bits, 130);
+	for (uint32_t i = 0; i < d.filter.n; i++)
+		ls_day_filter_add(&d.filter, d.bits, i, ls_day_token(1, i));
+	ls_day_filter_end(&d.filter, d.bits);
+	for (uint32_t i = 0; i < d.filter.n; i++)
+	{
+		uint32_t n = 0;
+
+		token.token = ls_day_token(1, i);
+		memset(&may, 0xFF, sizeof(may));
+		kept = kept && ls_day_filter_look_up(&d.filter, fetch_bits, &d, d.bucket, &token, &may) &&
+			   (may.bits[i / 64] >> (i % 64) & 1) != 0 && (may.bits[2] >> 2 & 1) != 0;
+		for (int w = 0; w < 4; w++)
+			n += (uint32_t) __builtin_popcountll(may.bits[w]);
+		kept = kept && n <= 4;
+	}
+	ok(kept, "each part is found by its token, and hardly another one");
+
+	ls_buf_init(&head, arena);
+	ls_day_filter_head(&d.filter, &head);
+	ok(ls_day_filter_read(ls_str_make(head.data, head.len), &again) &&
+		   memcmp(&again, &d.filter, sizeof(again)) == 0,
+	   "a head is read as it was written");
+	kept = false;
+	for (size_t i = 0; i < head.len; i++)
+	{
+		head.data[i] ^= 4;
+		kept = kept || ls_day_filter_read(ls_str_make(head.data, head.len), &again);
+		head.data[i] ^= 4;
+		kept = kept || ls_day_filter_read(ls_str_make(head.data, i), &again);
+	}
+	ok(!kept, "no other bytes are a head");
+	kept = false;
+	for (size_t i = 0; i < d.length; i += 37)
+	{
+		d.bits[i] ^= 16;
+		kept = kept || ls_day_filter_check(&d.filter, fetch_bits, &d, d.bucket,
+										   (uint32_t) (i / d.filter.stride));
+		d.bits[i] ^= 16;
+	}
+	memcpy(d.bits, d.bits + d.filter.stride, d.filter.stride);
+	ok(!kept && !ls_day_filter_check(&d.filter, fetch_bits, &d, d.bucket, 0) &&
+		   ls_day_filter_check(&d.filter, fetch_bits, &d, d.bucket, 1),
+	   "a changed bucket is noticed, and one in the place of another");
+	d.length--;
+	ok(!ls_day_filter_check(&d.filter, fetch_bits, &d, d.bucket, 6), "and one that is cut");
+}
+
 static void
 test_same(void)
 {
+	static day d;
+	uint32_t day_pruned = 0;
 	ls_part_builder *b;
 	bool same = true;
 	uint64_t pruned = 0;
@@ -378,18 +517,22 @@ test_same(void)
 		b = ls_part_builder_create(arena);
 		make_events(b, n);
 		same = write_part(b, LS_CODEC_MERGED, &filtered) && write_part(b, LS_CODEC_FAST, &plain) &&
-			   filtered.header.len > 0;
+			   filtered.header.len > 0 &&
+			   make_day(&d, 2 + (uint32_t) round * 50, &filtered, &plain);
 		for (int i = 0; i < 400 && same; i++)
 		{
 			static uint8_t found[2][MOST];
 			const ls_filter *filter = make_filter(n, 0);
+			bool day_none = false;
 			uint32_t blocks;
 
 			same = places(&plain, filter, found[0], &blocks);
 			all += blocks;
 			same = same && places(&filtered, filter, found[1], &blocks);
 			pruned += ls_part_blocks(filtered.part) - blocks;
-			same = same && memcmp(found[0], found[1], n) == 0;
+			same = same && memcmp(found[0], found[1], n) == 0 &&
+				   day_agrees(&d, filter, memchr(found[0], 1, n) != NULL, &day_none);
+			day_pruned += day_none;
 			for (uint32_t r = 0; r < n; r++)
 				rows += found[0][r];
 			if (!same)
@@ -401,6 +544,8 @@ test_same(void)
 	printf("# %llu of %llu blocks pruned, %llu rows\n", (unsigned long long) pruned,
 		   (unsigned long long) all, (unsigned long long) rows);
 	ok(pruned > all / 10 && rows > 10000, "and prune something");
+	printf("# %u of 2400 ruled out by a day filter\n", day_pruned);
+	ok(day_pruned > 100, "and so do day filters");
 }
 
 /* ---- what is pruned ---- */
@@ -807,6 +952,7 @@ main(void)
 {
 	arena = ls_arena_create(NULL, 0);
 	test_same();
+	test_day_bytes();
 	test_prunes();
 	test_damage();
 	test_document();
