@@ -114,6 +114,8 @@ ls_plan_ruled_out(ls_planner *p)
 	if (p->asked)
 		return p->ruled_out;
 	p->asked = true;
+	if (!ls_use_day_filters)
+		return 0;
 	if (!ls_filter_condition(p->search->arena, p->matching, &condition))
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 	if (condition == NULL)

@@ -77,6 +77,7 @@ char *ls_ingest_origins = NULL;
 bool ls_sign_up = true;
 bool ls_shared_links = true;
 bool ls_status_probe = true;
+bool ls_use_day_filters = false;
 int ls_mode = LS_MODE_NORMAL;
 char *ls_oauth_google_issuer = NULL;
 char *ls_oauth_google_client_id = NULL;
@@ -448,6 +449,9 @@ ls_guc_register(bool preloaded)
 	DefineCustomBoolVariable("logsvc.status_probe",
 							 "Sends an event each minute and searches for it, for the status.",
 							 NULL, &ls_status_probe, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("logsvc.day_filters",
+							 "Makes filters of past days, which searches for rare values ask.",
+							 NULL, &ls_use_day_filters, false, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("logsvc.mode",
 							 "Whether this server is a restored copy, which sends nothing.", NULL,
 							 &ls_mode, LS_MODE_NORMAL, modes, PGC_SIGHUP, 0, NULL, NULL, NULL);

@@ -150,6 +150,7 @@ extern char *ls_ingest_origins;
 extern bool ls_sign_up;
 extern bool ls_shared_links;
 extern bool ls_status_probe;
+extern bool ls_use_day_filters;
 extern char *ls_oauth_google_issuer;
 extern char *ls_oauth_google_client_id;
 extern char *ls_oauth_google_secret_file;

@@ -112,6 +112,15 @@ remove_filters(int64 id)
 		elog(ERROR, "could not remove day filters");
 }
 
+/* All of them, where logsvc.day_filters is off. */
+static void
+remove_all(void *context)
+{
+	ls_store_limit_waits();
+	if (SPI_execute("DELETE FROM logsvc_internal.day_filter", false, 0) != SPI_OK_DELETE)
+		elog(ERROR, "could not remove day filters");
+}
+
 /* Looks at the next day, newest first. */
 static void
 look(void *context)
@@ -349,6 +358,16 @@ ls_day_filters_step(ls_day_filters *f, int shard, int shards)
 
 	if (GetCurrentTimestamp() < f->next)
 		return false;
+	if (!ls_use_day_filters)
+	{
+		/* Nobody would remove what they say of parts that are deleted. */
+		if (!ls_transaction(remove_all, NULL, &caught))
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not remove the filters of past days: %s",
+						   ls_store_failure(&caught)),
+					errhint("It is tried again."));
+		return false;
+	}
 	f->shard = shard;
 	f->shards = shards;
 	if (ls_transaction(look, f, &caught) && (!f->found || ls_transaction(make, f, &caught)))

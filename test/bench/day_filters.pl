@@ -25,7 +25,7 @@ my @sizes = split /,/, $ENV{PARTS} // '16,100,1000';
 my $runs = $ENV{RUNS} || 200;
 my $t = LogsvcTest->new(conf => join "\n", 'shared_buffers = 2GB', 'max_wal_size = 16GB', 'synchronous_commit = off',
 	'full_page_writes = off', 'checkpoint_timeout = 1h', 'logsvc.search_workers = 0', 'logsvc.compactors = 1',
-	'autovacuum = off', 'max_parallel_workers_per_gather = 0');
+	'autovacuum = off', 'logsvc.day_filters = on', 'max_parallel_workers_per_gather = 0');
 my $org = $t->organization('bench', plan => 'enterprise');
 my $day = int(time / 86400) * 86400 - 86400;
 

@@ -9,7 +9,8 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $t = LogsvcTest->new(streaming => 1, conf => join "\n", "logsvc.flush_interval = '20ms'", 'logsvc.compactors = 0',
-	'logsvc.writers = 1', 'autovacuum = off');
+	'logsvc.writers = 1', 'autovacuum = off',
+	'logsvc.day_filters = on');
 my $org = $t->organization('acme', plan => 'pro');
 $t->organization('globex', plan => 'pro');
 
@@ -169,6 +170,14 @@ same('after that');
 $t->restart;
 $t->wait_ready;
 same('after a restart');
+
+# ---- by choice ----
+
+$t->set('logsvc.day_filters', 'off');
+same('where they are not used');
+ok(wait_until(sub { filters() == 0 }, 60), '... they are removed');
+$t->set('logsvc.day_filters', 'on');
+ok(wait_until(sub { filters() == 1 }, 60), 'and made where they are');
 
 # ---- a day that is gone ----
 
