@@ -95,6 +95,23 @@ COMMENT ON FUNCTION logsvc.node_status() IS
 
 -- ---- distribution ----
 
+-- Where distribute() and undistribute() can be called.
+CREATE OR REPLACE FUNCTION logsvc_internal.require_coordinator() RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
+		RAISE EXCEPTION 'Citus is not in this database' USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'CREATE EXTENSION citus; docs/scale.md says how.';
+	END IF;
+	IF (SELECT l.groupid FROM pg_dist_local_group l) <> 0 THEN
+		RAISE EXCEPTION 'this server is a worker node of Citus' USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'Call it on the coordinator, where the service runs.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_coordinator() IS
+'An error where there is no Citus, and on its worker nodes';
+
 -- One shard, on the coordinator, because the service runs there and works on what is there.  All or
 -- nothing: what Citus does is part of this transaction.
 CREATE OR REPLACE FUNCTION logsvc.distribute("check" boolean DEFAULT false) RETURNS jsonb
@@ -110,14 +127,7 @@ BEGIN
 	IF "check" IS NULL THEN
 		PERFORM logsvc_internal.invalid('check', 'must be true or false');
 	END IF;
-	IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
-		RAISE EXCEPTION 'Citus is not in this database' USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'CREATE EXTENSION citus; docs/scale.md says how.';
-	END IF;
-	IF (SELECT l.groupid FROM pg_dist_local_group l) <> 0 THEN
-		RAISE EXCEPTION 'this server is a worker node of Citus' USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'Call it on the coordinator, where the service runs.';
-	END IF;
+	PERFORM logsvc_internal.require_coordinator();
 	IF NOT EXISTS (SELECT FROM pg_dist_node d WHERE d.groupid = 0 AND d.isactive) THEN
 		RAISE EXCEPTION 'Citus does not know the coordinator' USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'SELECT citus_set_coordinator_host(name, port), with what other nodes reach it by.';
@@ -180,13 +190,7 @@ DECLARE
 	t record;
 BEGIN
 	PERFORM logsvc_internal.require_operator();
-	IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
-		RAISE EXCEPTION 'Citus is not in this database' USING ERRCODE = 'object_not_in_prerequisite_state';
-	END IF;
-	IF (SELECT l.groupid FROM pg_dist_local_group l) <> 0 THEN
-		RAISE EXCEPTION 'this server is a worker node of Citus' USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'Call it on the coordinator.';
-	END IF;
+	PERFORM logsvc_internal.require_coordinator();
 	IF NOT EXISTS (SELECT FROM pg_dist_partition d WHERE d.logicalrelid = ANY (parents)) THEN
 		RETURN jsonb_build_object('distributed', false, 'changed', false);
 	END IF;

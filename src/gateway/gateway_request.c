@@ -149,9 +149,8 @@ find_route(ls_connection *c, ls_str method)
 	look_at_console(c, method);
 	if (c->console)
 		return;
-	/* An agent that has only the address of the server, or another path of its product. */
-	if (c->route < 0 && ls_str_eq(method, LS_STR("POST")) &&
-		(c->route == -1 || ls_str_eq(c->request.path, LS_STR("/"))))
+	/* An agent that has another path of its product. */
+	if (c->route == -1 && ls_str_eq(method, LS_STR("POST")))
 		set_refusal(c, 404, "NOT_FOUND",
 					"No such path: events are sent to /api/v1/logs, OpenTelemetry's to /v1/logs; "
 					"GET /api/v1/openapi.json lists all paths",
@@ -161,6 +160,11 @@ find_route(ls_connection *c, ls_str method)
 					"No such path: GET /api/v1/openapi.json lists those there are", false);
 	else if (c->route < 0 && ls_str_eq(method, LS_STR("OPTIONS")))
 		set_refusal(c, is_splunk(c->request.path) ? 200 : 204, "", "", false);
+	else if (c->route < 0 && ls_str_eq(c->request.path, LS_STR("/")))
+		set_refusal(c, 405, "METHOD_NOT_ALLOWED",
+					"This is no path for events: they are sent to /api/v1/logs, OpenTelemetry's to "
+					"/v1/logs",
+					false);
 	else if (c->route < 0)
 		set_refusal(c, 405, "METHOD_NOT_ALLOWED",
 					"The path does not allow this method; header Allow names those it allows",

@@ -76,10 +76,11 @@ like($r->{body}, qr/\A\{"openapi":"3\.1\.0".*"\/api\/v1\/logs\/batch"/s, 'the AP
 ($r) = request($h, "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n");
 is("$r->{status} $r->{body}", '404 {"error":"No such path: GET /api/v1/openapi.json lists those there are","code":"NOT_FOUND"}',
 	'no such path: where those are that there are');
-for my $path ('/', '/logs')
+for my $case ([ '/', 405 ], [ '/logs', 404 ])
 {
+	my ($path, $status) = @$case;
 	($r) = request($h, "POST $path HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}");
-	like("$r->{status} $r->{body}", qr{^404 .*events are sent to /api/v1/logs, OpenTelemetry's to /v1/logs},
+	like("$r->{status} $r->{body}", qr{^$status .*are sent to /api/v1/logs, OpenTelemetry's to /v1/logs},
 		"an event for $path: where events go");
 }
 ($r) = request($h, "PATCH /api/v1/logs HTTP/1.1\r\nHost: a\r\n\r\n");

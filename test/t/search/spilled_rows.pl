@@ -229,6 +229,9 @@ my %sets = (
 		{ is($t->sql(q{SELECT count(*) FROM logsvc_internal.flat_attributes((SELECT }
 			. q{jsonb_object_agg('k' || n, n) FROM generate_series(1, 20000) n))}), 20000,
 				'flat_attributes') },
+	# At most 256 rows; day_filters.pl reads those of a filter.
+	day_filter_parts => sub { is($t->sql(q{SELECT count(*) FROM logsvc_internal.day_filter_parts('\x01')}), 0,
+		'day_filter_parts') },
 	find_ip_allowlist => sub
 		{ is($t->sql("SELECT count(*) FROM logsvc_internal.find_ip_allowlist((SELECT id FROM "
 			. "logsvc_internal.organization WHERE slug = 'acme'))"), 0, 'find_ip_allowlist') },
