@@ -499,6 +499,13 @@ extern bool ls_query_begin_parse(ls_str text, ls_query_time *time);
 /* Appends what to write for a text that is no time; nothing where it is not known. */
 extern void ls_query_time_hint(ls_str text, bool latest, ls_buf *hint);
 
+/*
+ * The time of timestamp > now() - 3600, now() - 1h and now() - interval '1 hour' as earliest takes it:
+ * -3600s, -1h, -1hour.  `text` is what follows `now`; "now" if that is no call.  In the arena; empty
+ * if it is none of these.
+ */
+extern ls_str ls_query_time_after_now(ls_str text, ls_arena *arena);
+
 /* The same without a look for other languages. */
 extern bool ls_query_parse_only(ls_str text, ls_arena *arena, ls_query **query,
 								ls_query_error *error);

@@ -255,75 +255,6 @@ ls_query_level_list(ls_query_state *state, const ls_query_expr *field, ls_query_
 
 /* ---- the head ---- */
 
-static size_t
-after_blanks(ls_str text, size_t i)
-{
-	while (i < text.len && (text.data[i] == ' ' || text.data[i] == '\t' || text.data[i] == '\n'))
-		i++;
-	return i;
-}
-
-static size_t
-after_letters(ls_str text, size_t i)
-{
-	while (i < text.len && ((text.data[i] | 0x20) >= 'a' && (text.data[i] | 0x20) <= 'z'))
-		i++;
-	return i;
-}
-
-/*
- * The time of timestamp > now() - 3600, now() - 1h and now() - interval '1 hour' as earliest takes
- * it: -3600s, -1h, -1hour.  `at` is behind now.  Empty if it is none of these.
- */
-static ls_str
-offset_of_call(ls_query_state *state, uint32_t at)
-{
-	ls_str text = state->text;
-	size_t i = after_blanks(text, at);
-	size_t digits;
-	size_t unit;
-	ls_query_time time;
-	ls_buf out;
-
-	if (i >= text.len || text.data[i] != '(')
-		return LS_STR("now");
-	i = after_blanks(text, i + 1);
-	if (i >= text.len || text.data[i] != ')')
-		return LS_STR("");
-	i = after_blanks(text, i + 1);
-	if (i >= text.len || (text.data[i] != '-' && text.data[i] != '+'))
-		return LS_STR("now");
-	ls_buf_init(&out, state->arena);
-	ls_buf_append(&out, text.data + i, 1);
-	i = after_blanks(text, i + 1);
-	unit = after_letters(text, i);
-	if (ls_str_eq_nocase(ls_str_make(text.data + i, unit - i), LS_STR("interval")))
-	{
-		i = after_blanks(text, unit);
-		if (i < text.len && (text.data[i] == '\'' || text.data[i] == '"'))
-			i++;
-	}
-	digits = i;
-	while (i < text.len && text.data[i] >= '0' && text.data[i] <= '9')
-		i++;
-	ls_buf_append(&out, text.data + digits, i - digits);
-	unit = after_letters(text, i);
-	if (unit == i && after_letters(text, after_blanks(text, i)) > i)
-	{
-		i = after_blanks(text, i);
-		unit = after_letters(text, i);
-		if (unit - i <= 3) /* now() - 3600 AND ...: a word of the query */
-			unit = i;
-	}
-	if (unit > i)
-		ls_buf_append(&out, text.data + i, unit - i);
-	else
-		ls_buf_lit(&out, "s");
-	if (out.failed || !ls_query_time_parse(ls_str_make(out.data, out.len), &time))
-		return LS_STR("");
-	return ls_str_make(out.data, out.len);
-}
-
 /* timestamp>=-1h: a time that counts from now is said by earliest and latest. */
 bool
 ls_query_check_head_value(ls_query_state *state, const ls_query_field *field, ls_query_op op,
@@ -362,7 +293,9 @@ ls_query_check_head_value(ls_query_state *state, const ls_query_field *field, ls
 	else if (ls_str_eq_nocase(text, LS_STR("yesterday")))
 		text = LS_STR("-1d@d");
 	if (builtin == LS_QUERY_TIMESTAMP && ls_str_eq(text, LS_STR("now")))
-		text = offset_of_call(state, value->span.end);
+		text = ls_query_time_after_now(
+			ls_str_make(state->text.data + value->span.end, state->text.len - value->span.end),
+			state->arena);
 	if (builtin == LS_QUERY_TIMESTAMP && text.len == 0)
 	{
 		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, value->span, NULL,

@@ -38,6 +38,72 @@ take(ls_str *s, char c)
 	return true;
 }
 
+/* ---- what follows now ---- */
+
+static size_t
+after_blanks(ls_str text, size_t i)
+{
+	while (i < text.len && (text.data[i] == ' ' || text.data[i] == '\t' || text.data[i] == '\n'))
+		i++;
+	return i;
+}
+
+static size_t
+after_letters(ls_str text, size_t i)
+{
+	while (i < text.len && ((text.data[i] | 0x20) >= 'a' && (text.data[i] | 0x20) <= 'z'))
+		i++;
+	return i;
+}
+
+ls_str
+ls_query_time_after_now(ls_str text, ls_arena *arena)
+{
+	size_t i = after_blanks(text, 0);
+	size_t digits;
+	size_t unit;
+	ls_query_time time;
+	ls_buf out;
+
+	if (i >= text.len || text.data[i] != '(')
+		return LS_STR("now");
+	i = after_blanks(text, i + 1);
+	if (i >= text.len || text.data[i] != ')')
+		return LS_STR("");
+	i = after_blanks(text, i + 1);
+	if (i >= text.len || (text.data[i] != '-' && text.data[i] != '+'))
+		return LS_STR("now");
+	ls_buf_init(&out, arena);
+	ls_buf_append(&out, text.data + i, 1);
+	i = after_blanks(text, i + 1);
+	unit = after_letters(text, i);
+	if (ls_str_eq_nocase(ls_str_make(text.data + i, unit - i), LS_STR("interval")))
+	{
+		i = after_blanks(text, unit);
+		if (i < text.len && (text.data[i] == '\'' || text.data[i] == '"'))
+			i++;
+	}
+	digits = i;
+	while (i < text.len && text.data[i] >= '0' && text.data[i] <= '9')
+		i++;
+	ls_buf_append(&out, text.data + digits, i - digits);
+	unit = after_letters(text, i);
+	if (unit == i && after_letters(text, after_blanks(text, i)) > i)
+	{
+		i = after_blanks(text, i);
+		unit = after_letters(text, i);
+		if (unit - i <= 3) /* now() - 3600 AND ...: a word of the query */
+			unit = i;
+	}
+	if (unit > i)
+		ls_buf_append(&out, text.data + i, unit - i);
+	else
+		ls_buf_lit(&out, "s");
+	if (out.failed || !ls_query_time_parse(ls_str_make(out.data, out.len), &time))
+		return LS_STR("");
+	return ls_str_make(out.data, out.len);
+}
+
 /* ---- days as words ---- */
 
 static bool
