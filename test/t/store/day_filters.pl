@@ -164,6 +164,12 @@ $t->set('logsvc.compactors', 1);
 my $pid = $t->wait_held('day_filter_before_commit');
 same('while it is made');
 is(filters(), 0, '... it is not there yet');
+# A compactor that is ended leaves nothing, and its successor begins again.
+$t->sql("SELECT pg_terminate_backend($pid)");
+ok(wait_until(sub { my $held = $t->sql("SELECT stop_point.held('day_filter_before_commit')"); $held && $held != $pid }, 60),
+	'another one makes it');
+is(filters(), 0, '... from the beginning');
+same('after a compactor has ended');
 $t->let_go('day_filter_before_commit');
 ok(wait_until(sub { filters() == 1 }, 60), 'then it is');
 same('after that');
