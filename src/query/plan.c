@@ -13,12 +13,15 @@
 #include "src/query/plan.h"
 
 #include "catalog/pg_type.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 #include "src/query/value.h"
 #include "src/scan/scan.h"
+
+#define SHOWN_IDS 100 /* characters */
 
 /* ---- stages ---- */
 
@@ -812,6 +815,27 @@ ls_search_plan(ls_search *search, const ls_position *position)
 	return plan;
 }
 
+/* The ids of parts that day filters rule out can be very many: the first ones tell enough. */
+static void
+print_parameter(StringInfo out, Oid type, Datum value)
+{
+	Oid output;
+	bool varlena;
+	const char *text;
+
+	getTypeOutputInfo(type, &output, &varlena);
+	text = OidOutputFunctionCall(output, value);
+	if (type == INT8ARRAYOID && strlen(text) > SHOWN_IDS)
+	{
+		const ArrayType *ids = DatumGetArrayTypeP(value);
+
+		appendStringInfo(out, "%.*s..., %d in all", SHOWN_IDS, text,
+						 ArrayGetNItems(ARR_NDIM(ids), ARR_DIMS(ids)));
+	}
+	else
+		appendStringInfoString(out, text);
+}
+
 void
 ls_plan_print(StringInfo out, const ls_plan *plan)
 {
@@ -820,12 +844,10 @@ ls_plan_print(StringInfo out, const ls_plan *plan)
 		appendStringInfo(out, "\n-- inside parts: %s", plan->inside);
 	for (int i = 0; i < plan->n_params; i++)
 	{
-		Oid output;
-		bool varlena;
-
-		getTypeOutputInfo(plan->types[i], &output, &varlena);
-		appendStringInfo(out, "\n-- $%d = %s", i + 1,
-						 plan->nulls[i] == 'n' ? "NULL"
-											   : OidOutputFunctionCall(output, plan->values[i]));
+		appendStringInfo(out, "\n-- $%d = ", i + 1);
+		if (plan->nulls[i] == 'n')
+			appendStringInfoString(out, "NULL");
+		else
+			print_parameter(out, plan->types[i], plan->values[i]);
 	}
 }

@@ -155,6 +155,11 @@ compact(sub { $t->sql("SELECT count(*) FROM logsvc_internal.deletion WHERE statu
 is((search('word20 | stats count'))[0], '[[0]]', 'deleted events are not found');
 is((search('word21 | stats count'))[0], '[[300]]', 'others are');
 
+# ---- what explain_query shows ----
+
+like($t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.explain_query('word21 earliest=-3d | stats count')"),
+	qr/ruled_out\(p\.id, \$(\d+)\).*-- \$\1 = \{[\d,]{1,99}\.\.\., \d+ in all\n/s, 'the first parts that are ruled out, and how many there are');
+
 # ---- while it is made ----
 
 $t->sql('DELETE FROM logsvc_internal.day_filter');
