@@ -116,6 +116,7 @@ typedef struct ls_decode_options
 #define LS_DECODE_MAX_ERRORS 100 /* api: `errors` lists the first 100 */
 #define LS_DECODE_MAX_IGNORED 20 /* names kept for X-Ignored-Fields */
 #define LS_DECODE_IGNORED_LEN 64 /* bytes of such a name */
+#define LS_DECODE_MAX_REPEATED 4 /* names of an event that are told */
 
 typedef struct ls_decode_error
 {
@@ -129,6 +130,12 @@ typedef struct ls_decode_error
 	uint32_t first;   /* index of the first event of that list */
 	bool value;       /* it was the member `value` of an element */
 } ls_decode_error;
+
+typedef struct ls_decode_warning
+{
+	uint32_t index;  /* position of the event in the request */
+	ls_str repeated; /* names that were sent with several values; empty: it is past its retention */
+} ls_decode_warning;
 
 typedef enum ls_decode_failure
 {
@@ -156,9 +163,11 @@ typedef struct ls_decode_result
 	uint32_t n_errors;
 	uint32_t rejected_by_size;
 
-	/* Accepted, but older than what their index keeps; the first of them by position. */
-	uint32_t past_retention;
-	uint32_t past[LS_DECODE_MAX_ERRORS];
+	uint32_t past_retention; /* accepted, but older than what their index keeps */
+
+	/* What to say of accepted events, the first of them by position. */
+	ls_decode_warning warnings[LS_DECODE_MAX_ERRORS];
+	uint32_t n_warnings;
 
 	uint64_t *rejected_bits; /* use ls_decode_was_rejected */
 	uint32_t n_rejected_words;
@@ -218,7 +227,7 @@ extern int ls_decode_status(const ls_decode_result *result);
  * `level`, its service from `service`, or from what other loggers call them
  * (docs/api.md); trace_id or trace.id and span_id or span.id stand in for traceId and
  * spanId.  Other members become attributes, after those of `attributes`.  The first of
- * two members with one name wins.
+ * two members with one name wins; if the other says something else, a warning says so.
  *
  * True when failure is OK (also if every event was rejected).
  */
@@ -406,9 +415,11 @@ typedef struct ls_event_builder
 	ls_decode_result *result;
 	ls_event event;
 	ls_attribute *attributes;
-	uint64_t seen_keys;    /* a small filter that rules out most duplicates */
-	bool dropped;          /* attributes beyond the limit */
-	ls_buf truncated;      /* names of what was cut, in scratch */
+	uint64_t seen_keys;                      /* a small filter that rules out most duplicates */
+	bool dropped;                            /* attributes beyond the limit */
+	ls_buf truncated;                        /* names of what was cut, in scratch */
+	ls_str repeated[LS_DECODE_MAX_REPEATED]; /* names of which a value was lost, in scratch */
+	uint32_t n_repeated;
 	ls_decode_error error; /* code not NULL: the event is rejected */
 	char known_index[128]; /* the last index that was found known */
 	size_t known_index_len;
@@ -440,8 +451,21 @@ extern void ls_event_builder_field(ls_event_builder *builder, ls_field field, ls
 extern void ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind,
 									   ls_str text, int64_t integer);
 
+/* The same for what only counts where the event says nothing else: no warning that it lost. */
+extern void ls_event_builder_default(ls_event_builder *builder, ls_str key, ls_kind kind,
+									 ls_str text, int64_t integer);
+
+/* Another value was sent under a name, and it is lost: the sender is told. */
+extern void ls_event_builder_repeated(ls_event_builder *builder, ls_str name);
+
 /* Attributes were lost before they could be added; as if they were beyond the limit. */
 extern void ls_event_builder_drop(ls_event_builder *builder);
+
+/*
+ * Sets the time, in nanoseconds since 1970.  A number that would be a time before 1973 was meant in
+ * a coarser unit, unless that would be a time that is refused.
+ */
+extern void ls_event_builder_nanos(ls_event_builder *builder, uint64_t nanos);
 
 /* Marks the event as rejected; the first call counts.  Constant texts. */
 extern void ls_event_builder_reject(ls_event_builder *builder, int status, const char *code,
@@ -478,6 +502,9 @@ extern bool ls_event_builder_fail(ls_event_builder *builder, ls_decode_failure f
  */
 extern bool ls_normalize_time_text(ls_str text, ls_time *time);
 extern bool ls_normalize_time_number(ls_str number, ls_time *time);
+
+/* A whole number that is an epoch, as above. */
+extern ls_time ls_normalize_time_whole(uint64_t number);
 
 /* Seconds and nanoseconds since 1970.  False: outside of the years 0001-9999. */
 extern bool ls_normalize_time_of(int64_t seconds, int64_t nanos, ls_time *time);

@@ -13,6 +13,26 @@ is_gzip(const ls_json *j)
 	return j->end - j->start > 2 && memcmp(j->start, "\x1f\x8b", 2) == 0;
 }
 
+/* Does no JSON begin there, but some text? */
+static bool
+begins_as_text(const ls_json *j, size_t offset)
+{
+	const char *begin = j->start + offset;
+
+	return begin < j->end && ls_json_blank(ls_str_make(j->start, offset));
+}
+
+/* A name, and = */
+static bool
+is_form(const ls_json *j)
+{
+	const char *s = j->start;
+
+	while (s < j->end && ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_'))
+		s++;
+	return s > j->start && s < j->end && *s == '=';
+}
+
 static ls_str
 syntax_message(ls_json_reader *reader, const char *error, size_t offset)
 {
@@ -21,7 +41,13 @@ syntax_message(ls_json_reader *reader, const char *error, size_t offset)
 	ls_buf_init(&buf, reader->builder.options->arena);
 	if (is_gzip(&reader->json))
 		return LS_STR("the body is gzip: send it with Content-Encoding: gzip");
-	ls_buf_printf(&buf, "invalid JSON at byte %zu: %s", offset, error);
+	ls_buf_printf(
+		&buf, "invalid JSON at byte %zu: %s%s", offset, error,
+		!begins_as_text(&reader->json, offset) ? ""
+		: is_form(&reader->json)
+			? "; a form (curl -d event=...) is not taken: send {\"event\": \"...\"}, or text "
+			  "with Content-Type: text/plain"
+			: "; text needs Content-Type: text/plain");
 	return buf.failed ? LS_STR("invalid JSON") : ls_str_make(buf.data, buf.len);
 }
 
@@ -156,8 +182,10 @@ ls_decode_batch(const ls_decode_options *options, ls_str body, ls_decode_result 
 	{
 		while (ls_json_member(&reader.json, &key))
 		{
-			bool events = !had_events && ls_str_eq(key, LS_STR("events"));
+			bool events = ls_str_eq(key, LS_STR("events"));
 
+			if (events && had_events)
+				return fail_events(&reader, LS_STR("there are two lists of this name: send one"));
 			if (!events)
 				ls_event_builder_ignored(&reader.builder, key);
 			if (!ls_json_read(&reader.json, &value))

@@ -26,6 +26,7 @@ ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *option
 	result->n_errors = 0;
 	result->rejected_by_size = 0;
 	result->past_retention = 0;
+	result->n_warnings = 0;
 	result->rejected_bits = NULL;
 	result->n_rejected_words = 0;
 	result->dropped = 0;
@@ -94,6 +95,7 @@ ls_event_builder_begin(ls_event_builder *builder)
 		ls_arena_reset(builder->options->scratch);
 	ls_buf_init(&builder->truncated, builder->options->scratch);
 	builder->seen_keys = 0;
+	builder->n_repeated = 0;
 	builder->dropped = false;
 	builder->whole = false;
 	builder->error.code = NULL;
@@ -133,8 +135,8 @@ ls_event_builder_field(ls_event_builder *builder, ls_field field, ls_str text)
 	builder->event.has |= 1u << field;
 }
 
-/* Is there an attribute with this key?  A 64-bit filter answers most "no". */
-static bool
+/* The attribute with this key, or NULL.  A 64-bit filter answers most "no". */
+static const ls_attribute *
 seen_before(ls_event_builder *builder, ls_str key)
 {
 	unsigned hash = (unsigned) key.len * 7;
@@ -149,11 +151,11 @@ seen_before(ls_event_builder *builder, ls_str key)
 		for (size_t i = 0; i < builder->event.n_attributes; i++)
 		{
 			if (ls_str_eq(builder->attributes[i].key, key))
-				return true;
+				return &builder->attributes[i];
 		}
 	}
 	builder->seen_keys |= bit;
-	return false;
+	return NULL;
 }
 
 void
@@ -166,10 +168,32 @@ ls_event_builder_drop(ls_event_builder *builder)
 }
 
 void
+ls_event_builder_repeated(ls_event_builder *builder, ls_str name)
+{
+	for (uint32_t i = 0; i < builder->n_repeated; i++)
+	{
+		if (ls_str_eq(builder->repeated[i], name))
+			return;
+	}
+	if (builder->n_repeated < LS_DECODE_MAX_REPEATED)
+		builder->repeated[builder->n_repeated++] = name;
+}
+
+/* A value for a key that is there already is lost, if it says something else. */
+static void
+lose(ls_event_builder *builder, const ls_attribute *seen, ls_kind kind, ls_str text,
+	 int64_t integer)
+{
+	if (seen->kind != kind || seen->integer != integer || !ls_str_eq(seen->text, text))
+		ls_event_builder_repeated(builder, seen->key);
+}
+
+void
 ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind, ls_str text,
 						   int64_t integer)
 {
 	const ls_decode_limits *limits = &builder->options->limits;
+	const ls_attribute *seen;
 	bool cut = false;
 	ls_attribute *attribute;
 
@@ -182,8 +206,12 @@ ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind, 
 		cut = kept < key.len;
 		key.len = kept;
 	}
-	if (seen_before(builder, key))
+	seen = seen_before(builder, key);
+	if (seen != NULL)
+	{
+		lose(builder, seen, kind, text, integer);
 		return;
+	}
 	if (builder->event.n_attributes >= limits->attributes)
 	{
 		ls_event_builder_drop(builder);
@@ -206,6 +234,29 @@ ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind, 
 	attribute->kind = kind;
 	attribute->text = text;
 	attribute->integer = integer;
+}
+
+void
+ls_event_builder_default(ls_event_builder *builder, ls_str key, ls_kind kind, ls_str text,
+						 int64_t integer)
+{
+	uint32_t told = builder->n_repeated;
+
+	ls_event_builder_attribute(builder, key, kind, text, integer);
+	builder->n_repeated = told;
+}
+
+/* Less is a time before March 1973, when nobody logged. */
+#define LEAST_NANOS UINT64_C(100000000000000000)
+
+void
+ls_event_builder_nanos(ls_event_builder *builder, uint64_t nanos)
+{
+	const ls_decode_options *options = builder->options;
+	ls_time other = nanos < LEAST_NANOS ? ls_normalize_time_whole(nanos) : INT64_MAX;
+
+	builder->event.timestamp =
+		other <= options->now + options->limits.future_us ? other : (ls_time) (nanos / 1000);
 }
 
 void
@@ -486,6 +537,39 @@ goes_on(ls_event_builder *builder)
 								 0);
 }
 
+static void
+add_warning(ls_event_builder *builder, ls_str repeated)
+{
+	ls_decode_result *result = builder->result;
+
+	if (result->n_warnings < LS_DECODE_MAX_ERRORS)
+		result->warnings[result->n_warnings++] =
+			(ls_decode_warning){result->accepted + result->rejected, repeated};
+}
+
+/* Tells which names had several values.  A long one is told by its begin. */
+static void
+tell_repeated(ls_event_builder *builder)
+{
+	ls_buf names;
+
+	for (uint32_t i = 0; i < builder->n_repeated; i++)
+		ls_event_builder_ignored(builder, builder->repeated[i]);
+	if (builder->result->n_warnings == LS_DECODE_MAX_ERRORS)
+		return;
+	ls_buf_init(&names, builder->options->arena);
+	for (uint32_t i = 0; i < builder->n_repeated; i++)
+	{
+		ls_str name = builder->repeated[i];
+
+		ls_buf_str(&names, i > 0 ? LS_STR(", ") : LS_STR(""));
+		ls_buf_append(&names, name.data,
+					  ls_utf8_prefix_bytes(name.data, name.len, LS_DECODE_IGNORED_LEN));
+	}
+	if (!names.failed)
+		add_warning(builder, ls_str_make(names.data, names.len));
+}
+
 bool
 ls_event_builder_commit(ls_event_builder *builder, size_t bytes)
 {
@@ -521,11 +605,15 @@ ls_event_builder_commit(ls_event_builder *builder, size_t bytes)
 			return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
 		result->dropped++;
 	}
-	else if (event->timestamp < builder->oldest)
+	else
 	{
-		if (result->past_retention < LS_DECODE_MAX_ERRORS)
-			result->past[result->past_retention] = result->accepted + result->rejected;
-		result->past_retention++;
+		if (builder->n_repeated > 0)
+			tell_repeated(builder);
+		if (event->timestamp < builder->oldest)
+		{
+			add_warning(builder, LS_STR(""));
+			result->past_retention++;
+		}
 	}
 	result->accepted++;
 	result->bytes += bytes;
@@ -571,6 +659,7 @@ ls_event_builder_fail(ls_event_builder *builder, ls_decode_failure failure, cons
 		result->accepted = 0;
 		result->dropped = 0;
 		result->past_retention = 0;
+		result->n_warnings = 0;
 		result->bytes = 0;
 		if (builder->options->sink.undo != NULL)
 			builder->options->sink.undo(builder->options->sink.context);

@@ -392,6 +392,14 @@ usable(const ls_json_reader *reader, json_slot slot, const ls_json_value *value)
 #define NOT_A_TIME \
 	"expected an ISO 8601 time, or an epoch in seconds, milliseconds, microseconds or nanoseconds"
 
+/* Another member of the name of one that is kept: the first one counts. */
+static void
+note_repeated(ls_json_reader *reader, const candidate *kept, const ls_json_value *value)
+{
+	if (!ls_str_eq(kept->value.text, value->text))
+		ls_event_builder_repeated(&reader->builder, kept->name);
+}
+
 /* A member that waits for the end of the event; the best name wins. */
 static void
 keep_candidate(ls_json_reader *reader, candidate *kept, json_slot slot, ls_str name, int rank,
@@ -420,7 +428,11 @@ keep_candidate(ls_json_reader *reader, candidate *kept, json_slot slot, ls_str n
 	if (slot == SLOT_LEVEL)
 	{
 		if (rank == 0 && (kept[SLOT_LEVEL].rank == 0 || kept[SLOT_LEVEL_NUMBER].rank == 0))
-			return; /* the first one counts */
+		{
+			note_repeated(
+				reader, &kept[kept[SLOT_LEVEL].rank == 0 ? SLOT_LEVEL : SLOT_LEVEL_NUMBER], value);
+			return;
+		}
 		if (value->text.data[0] >= '0' && value->text.data[0] <= '9')
 			slot = SLOT_LEVEL_NUMBER;
 	}
@@ -429,6 +441,8 @@ keep_candidate(ls_json_reader *reader, candidate *kept, json_slot slot, ls_str n
 	{
 		if (rank > 0)
 			keep_spare(reader, name, value, compact);
+		else
+			note_repeated(reader, kept, value);
 		return;
 	}
 	if (kept->rank > 0)
@@ -726,8 +740,7 @@ end_members(ls_json_reader *reader, candidate *kept)
 
 /* A member without stand-ins. */
 static bool
-take_member(ls_json_reader *reader, json_slot slot, ls_str key, const ls_json_value *value,
-			bool *had_attributes)
+take_member(ls_json_reader *reader, json_slot slot, ls_str key, const ls_json_value *value)
 {
 	static const ls_field fields[] = {LS_FIELD_SOURCE, LS_FIELD_INDEX};
 	static const char *const paths[] = {"source", "index", "attributes"};
@@ -735,11 +748,8 @@ take_member(ls_json_reader *reader, json_slot slot, ls_str key, const ls_json_va
 	ls_json_value whole = *value;
 	bool compact = true;
 
-	if (slot == SLOT_ATTRIBUTES && value->type == LS_JSON_OBJECT && !*had_attributes)
-	{
-		*had_attributes = true;
+	if (slot == SLOT_ATTRIBUTES && value->type == LS_JSON_OBJECT)
 		return ls_json_read_attributes(reader);
-	}
 	if (is_container(value->type) && !walk_container(reader, value->type, &whole.text, &compact))
 		return false;
 	check_size(reader);
@@ -760,9 +770,13 @@ take_member(ls_json_reader *reader, json_slot slot, ls_str key, const ls_json_va
 								"expected a string");
 	else if ((builder->event.has & 1u << fields[slot - SLOT_SOURCE]) == 0)
 		ls_event_builder_field(builder, fields[slot - SLOT_SOURCE], value->text);
-	else if (reader->inner &&
-			 !ls_str_eq(builder->event.field[fields[slot - SLOT_SOURCE]], value->text))
-		keep_spare(reader, key, &whole, true);
+	else if (!ls_str_eq(builder->event.field[fields[slot - SLOT_SOURCE]], value->text))
+	{
+		if (reader->inner)
+			keep_spare(reader, key, &whole, true);
+		else
+			ls_event_builder_repeated(builder, key);
+	}
 	return true;
 }
 
@@ -777,7 +791,6 @@ read_members(ls_json_reader *reader)
 	json_slot slot;
 	int rank;
 	bool compact;
-	bool had_attributes = false;
 
 	for (int i = 0; i < N_ALIASED; i++)
 		kept[i].rank = -1;
@@ -801,7 +814,7 @@ read_members(ls_json_reader *reader)
 			continue;
 		if (slot >= N_ALIASED)
 		{
-			if (!take_member(reader, slot, key, &value, &had_attributes))
+			if (!take_member(reader, slot, key, &value))
 				return false;
 			continue;
 		}
@@ -942,8 +955,10 @@ ls_json_reject_line(ls_json_reader *reader, ls_str line, uint64_t number)
 	if (builder->result->n_errors < LS_DECODE_MAX_ERRORS)
 	{
 		ls_buf_init(&buf, builder->options->arena);
-		ls_buf_printf(&buf, "invalid JSON in line %llu at byte %zu: %s",
-					  (unsigned long long) number, offset, j->error);
+		ls_buf_printf(&buf, "invalid JSON in line %llu at byte %zu: %s%s",
+					  (unsigned long long) number, offset, j->error,
+					  offset == 0 && line.len > 0 ? "; lines of text need Content-Type: text/plain"
+												  : "");
 		ls_buf_char(&buf, '\0');
 		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "",
 								buf.failed ? "invalid JSON" : buf.data);

@@ -51,9 +51,9 @@ extern bool ls_loki_read_labels(ls_loki *loki, ls_str text, const char **error);
 extern void ls_loki_entry_begin(ls_loki *loki);
 
 /*
- * Ends an entry: `line` is valid text, `bytes` its size on the wire.  With
- * NULL for `time` it is rejected.  False when failure is no longer OK.
+ * Ends an entry: `line` is valid text, `bytes` its size on the wire.  The time is in the event
+ * already; if what was sent is none, the entry is rejected.  False when failure is no longer OK.
  */
-extern bool ls_loki_entry_end(ls_loki *loki, const ls_time *time, ls_str line, size_t bytes);
+extern bool ls_loki_entry_end(ls_loki *loki, bool has_time, ls_str line, size_t bytes);
 
 #endif /* LS_LOKI_H */

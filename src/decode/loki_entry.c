@@ -156,7 +156,7 @@ metadata_text(const ls_loki *loki)
 }
 
 bool
-ls_loki_entry_end(ls_loki *loki, const ls_time *time, ls_str line, size_t bytes)
+ls_loki_entry_end(ls_loki *loki, bool has_time, ls_str line, size_t bytes)
 {
 	ls_event_builder *builder = &loki->builder;
 	const ls_decode_limits *limits = &builder->options->limits;
@@ -174,11 +174,9 @@ ls_loki_entry_end(ls_loki *loki, const ls_time *time, ls_str line, size_t bytes)
 				LS_STR("the entries with the labels that they share are too large; "
 					   "send smaller batches"),
 				0);
-		if (time == NULL)
+		if (!has_time)
 			ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "timestamp",
 									"expected nanoseconds since 1970 as a string");
-		else
-			builder->event.timestamp = *time;
 		take_known(loki);
 		ls_event_builder_field(builder, LS_FIELD_EVENT, line.len > 0 ? line : metadata_text(loki));
 		add_attributes(loki, &loki->metadata);

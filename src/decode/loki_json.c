@@ -80,6 +80,19 @@ read_labels(json_reader *reader, ls_json *j, ls_loki_labels *labels, ls_arena *a
 	return j->error == NULL;
 }
 
+/* 0 is no time, and leaves the one that the event has: now. */
+static bool
+take_time(ls_event_builder *builder, ls_str text)
+{
+	int64_t nanos;
+
+	if (!ls_json_canonical_int(text, &nanos) || nanos < 0)
+		return ls_normalize_time_number(text, &builder->event.timestamp);
+	if (nanos > 0)
+		ls_event_builder_nanos(builder, (uint64_t) nanos);
+	return true;
+}
+
 /* ["nanoseconds", "line", {metadata}], of which the bracket was read. */
 static bool
 read_entry(json_reader *reader, ls_json *j)
@@ -87,7 +100,6 @@ read_entry(json_reader *reader, ls_json *j)
 	const char *begin = j->pos - 1;
 	ls_json_value when, line;
 	ls_json_type type;
-	ls_time time;
 	ls_str raw;
 	bool valid;
 
@@ -98,7 +110,7 @@ read_entry(json_reader *reader, ls_json *j)
 		return false;
 	if (when.type != LS_JSON_STRING && when.type != LS_JSON_NUMBER)
 		return fail(reader, j, "expected nanoseconds since 1970 as a string");
-	valid = ls_normalize_time_number(when.text, &time);
+	valid = take_time(&reader->loki.builder, when.text);
 	if (!ls_json_element(j))
 		return fail(reader, j, "expected a line after the time");
 	if (!ls_json_read(j, &line))
@@ -115,8 +127,8 @@ read_entry(json_reader *reader, ls_json *j)
 		else if (!ls_json_skip(j, &raw))
 			return false;
 	}
-	return j->error == NULL && ls_loki_entry_end(&reader->loki, valid ? &time : NULL, line.text,
-												 (size_t) (j->pos - begin));
+	return j->error == NULL &&
+		   ls_loki_entry_end(&reader->loki, valid, line.text, (size_t) (j->pos - begin));
 }
 
 static bool

@@ -12,14 +12,41 @@
 #include "src/decode/loki.h"
 #include "src/decode/protobuf.h"
 
+/* Seconds of times before March 1973, and of those after the year 5000: they are another unit. */
+#define LEAST_SECONDS INT64_C(100000000)
+#define MOST_SECONDS INT64_C(100000000000)
+
 typedef struct wire_reader
 {
 	ls_loki loki;
 	ls_wire wire;
 } wire_reader;
 
+/*
+ * A client that takes another unit for nanoseconds has the first days of 1970 here; one that takes it
+ * for seconds a year that no calendar has.
+ */
 static bool
-read_time(wire_reader *w, ls_str bytes, ls_time *time, bool *valid)
+take_time(ls_event_builder *builder, int64_t seconds, int64_t nanos)
+{
+	/* Nobody logged at the begin of 1970. */
+	if (seconds == 0 && nanos == 0)
+		return true;
+	if (seconds >= 0 && seconds < LEAST_SECONDS && nanos >= 0 && nanos < 1000000000)
+	{
+		ls_event_builder_nanos(builder, (uint64_t) seconds * 1000000000 + (uint64_t) nanos);
+		return true;
+	}
+	if (seconds > MOST_SECONDS)
+	{
+		ls_event_builder_nanos(builder, (uint64_t) seconds);
+		return true;
+	}
+	return ls_normalize_time_of(seconds, nanos, &builder->event.timestamp);
+}
+
+static bool
+read_time(wire_reader *w, ls_str bytes, bool *valid)
 {
 	ls_reader r = ls_wire_message(bytes);
 	ls_wire_field field;
@@ -33,8 +60,7 @@ read_time(wire_reader *w, ls_str bytes, ls_time *time, bool *valid)
 		else if (field.tag == LS_VARINT(2))
 			nanos = (int64_t) field.number;
 	}
-	/* Nobody logged at the begin of 1970. */
-	*valid = (seconds == 0 && nanos == 0) || ls_normalize_time_of(seconds, nanos, time);
+	*valid = take_time(&w->loki.builder, seconds, nanos);
 	return w->wire.error == NULL;
 }
 
@@ -67,16 +93,15 @@ read_entry(wire_reader *w, ls_str bytes)
 	ls_reader r = ls_wire_message(bytes);
 	ls_wire_field field;
 	ls_str line = LS_STR("");
-	ls_time time = options->now;
 	bool valid = true;
 
 	ls_loki_entry_begin(&w->loki);
 	/* It has a line, or would not be so large. */
 	if (bytes.len > options->limits.event_bytes)
-		return ls_loki_entry_end(&w->loki, NULL, bytes, bytes.len);
+		return ls_loki_entry_end(&w->loki, true, bytes, bytes.len);
 	while (ls_wire_next(&w->wire, &r, &field))
 	{
-		if (field.tag == LS_BYTES(1) && !read_time(w, field.bytes, &time, &valid))
+		if (field.tag == LS_BYTES(1) && !read_time(w, field.bytes, &valid))
 			return false;
 		if (field.tag == LS_BYTES(2))
 			line = field.bytes;
@@ -84,8 +109,8 @@ read_entry(wire_reader *w, ls_str bytes)
 			return false;
 	}
 	return w->wire.error == NULL &&
-		   ls_loki_entry_end(&w->loki, valid ? &time : NULL,
-							 ls_event_builder_text(options->scratch, line), bytes.len);
+		   ls_loki_entry_end(&w->loki, valid, ls_event_builder_text(options->scratch, line),
+							 bytes.len);
 }
 
 static bool

@@ -57,11 +57,20 @@ time_of_double(ls_str number, ls_time *time)
 	return in_range(*time);
 }
 
+static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
+
+ls_time
+ls_normalize_time_whole(uint64_t number)
+{
+	int unit = unit_of(number);
+
+	/* Below 1e17 times 10^(6 - unit) stays below 1e17: no overflow. */
+	return (ls_time) (unit == 9 ? number / 1000 : number * powers[6 - unit]);
+}
+
 bool
 ls_normalize_time_number(ls_str number, ls_time *time)
 {
-	static const uint64_t powers[] = {1,      10,      100,      1000,      10000,
-									  100000, 1000000, 10000000, 100000000, 1000000000};
 	bool negative = number.len > 0 && number.data[0] == '-';
 	size_t i = negative;
 	uint64_t whole = 0;
@@ -93,16 +102,9 @@ ls_normalize_time_number(ls_str number, ls_time *time)
 		return (number.data[i] == 'e' || number.data[i] == 'E') && time_of_double(number, time);
 
 	unit = unit_of(whole);
-	if (unit == 9)
-		micros = (int64_t) (whole / 1000);
-	else
-	{
-		/* Below 1e17 times 10^(6 - unit) stays below 1e17: no overflow. */
-		uint64_t scale = powers[6 - unit];
-
-		micros = (int64_t) (whole * scale);
-		micros += (int64_t) (fraction * scale / powers[fraction_digits]);
-	}
+	micros = ls_normalize_time_whole(whole);
+	if (unit < 9)
+		micros += (int64_t) (fraction * powers[6 - unit] / powers[fraction_digits]);
 	*time = negative ? -micros : micros;
 	return in_range(*time);
 }

@@ -14,9 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Nanoseconds in a microsecond. */
-#define NANOS 1000
-
 /* What an event costs even when it says nothing: it bounds the number of events of a body. */
 #define EVENT_OVERHEAD 64
 
@@ -312,7 +309,7 @@ add_members(ls_otlp *otlp, ls_str object)
 					break;
 			}
 		}
-		ls_event_builder_attribute(&otlp->builder, key, value.kind, value.text, value.integer);
+		ls_event_builder_default(&otlp->builder, key, value.kind, value.text, value.integer);
 	}
 }
 
@@ -359,12 +356,6 @@ level_of(const ls_otlp_record *record, ls_str text, bool *differs)
 	return level;
 }
 
-static ls_time
-time_of(uint64_t nanos)
-{
-	return (ls_time) (nanos / NANOS);
-}
-
 /* The fields of a record that is not too large. */
 static void
 fill(ls_otlp *otlp, const ls_otlp_record *record)
@@ -377,7 +368,7 @@ fill(ls_otlp *otlp, const ls_otlp_record *record)
 	bool differs;
 
 	if (record->time != 0 || record->observed != 0)
-		builder->event.timestamp = time_of(record->time != 0 ? record->time : record->observed);
+		ls_event_builder_nanos(builder, record->time != 0 ? record->time : record->observed);
 	ls_event_builder_field(builder, LS_FIELD_LEVEL, level_of(record, severity, &differs));
 	ls_event_builder_field(builder, LS_FIELD_SERVICE, otlp->resource.service);
 	ls_event_builder_field(builder, LS_FIELD_INDEX, otlp->resource.index);

@@ -91,6 +91,7 @@ answer_bulk(const ls_wire_result *result, ls_buf *body, ls_response *response)
 {
 	ls_bulk_answer(body, result->decoded->items, result->decoded->n_items, result->took_ms,
 				   result->next_id, result->ids);
+	ls_wire_add_ignored(result->decoded, body->arena, response);
 	finish(response);
 }
 
@@ -112,6 +113,7 @@ answer_document(const ls_wire_result *result, ls_buf *body, ls_response *respons
 				  stored ? "created" : "noop");
 	ls_buf_lit(body, "\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0},"
 					 "\"_seq_no\":0,\"_primary_term\":1}");
+	ls_wire_add_ignored(result->decoded, body->arena, response);
 	finish(response);
 	response->status = stored ? 201 : 200;
 }

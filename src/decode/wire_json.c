@@ -88,21 +88,39 @@ ls_ingest_counts_json(ls_buf *buf, uint32_t accepted, uint32_t rejected,
 	ls_buf_char(buf, ']');
 }
 
+static void
+append_warning(ls_buf *buf, const ls_decode_warning *warning, bool single)
+{
+	ls_buf text;
+
+	ls_buf_char(buf, '{');
+	if (!single)
+		ls_buf_printf(buf, "\"index\":%u,", warning->index);
+	if (warning->repeated.len == 0)
+	{
+		ls_buf_lit(buf, "\"code\":\"PAST_RETENTION\",\"message\":\"the event is older than what "
+						"its index keeps, and will be removed soon\"}");
+		return;
+	}
+	ls_buf_init(&text, buf->arena);
+	ls_buf_lit(&text, "sent more than once in this event, and only one value is kept: ");
+	ls_buf_str(&text, warning->repeated);
+	ls_buf_lit(buf, "\"code\":\"REPEATED_NAME\",\"message\":");
+	ls_json_quote(buf, ls_str_make(text.data, text.failed ? 0 : text.len));
+	ls_buf_char(buf, '}');
+}
+
 void
 ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result, bool single)
 {
-	if (result->past_retention == 0)
+	if (result->n_warnings == 0)
 		return;
 	ls_buf_lit(buf, ",\"warnings\":[");
-	for (uint32_t i = 0; i < listed(result, result->past_retention); i++)
+	for (uint32_t i = 0; i < listed(result, result->n_warnings); i++)
 	{
 		if (i > 0)
 			ls_buf_char(buf, ',');
-		ls_buf_char(buf, '{');
-		if (!single)
-			ls_buf_printf(buf, "\"index\":%u,", result->past[i]);
-		ls_buf_lit(buf, "\"code\":\"PAST_RETENTION\",\"message\":\"the event is older than what "
-						"its index keeps, and will be removed soon\"}");
+		append_warning(buf, &result->warnings[i], single);
 	}
 	ls_buf_char(buf, ']');
 }

@@ -18,6 +18,7 @@ answer(const ls_wire_result *result, ls_buf *body, ls_response *response)
 	ls_buf message;
 
 	response->status = 204;
+	ls_wire_add_ignored(result->decoded, body->arena, response);
 	if (result->decoded->rejected == 0)
 		return;
 	response->status = 400;

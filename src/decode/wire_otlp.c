@@ -66,6 +66,7 @@ answer(const ls_wire_result *result, bool protobuf, ls_buf *body, ls_response *r
 {
 	ls_otlp_answer(body, protobuf, result->decoded->rejected,
 				   ls_otlp_message(body->arena, result->decoded));
+	ls_wire_add_ignored(result->decoded, body->arena, response);
 	response->status = 200;
 	response->content_type =
 		protobuf ? LS_STR("application/x-protobuf") : LS_STR("application/json");

@@ -398,7 +398,7 @@ add_shared(ls_json_reader *reader, const shared *with, size_t bytes)
 	{
 		const ls_attribute *a = &with->attributes[i];
 
-		ls_event_builder_attribute(builder, a->key, a->kind, a->text, a->integer);
+		ls_event_builder_default(builder, a->key, a->kind, a->text, a->integer);
 	}
 	if (with->more)
 		ls_event_builder_drop(builder);

@@ -143,7 +143,6 @@ test_event(void)
 		  "\"index\":\"web\",\"traceId\":\"t\",\"spanId\":\"p\"}",
 		  "event=a level=warn source=s service=v index=web traceId=t spanId=p");
 	check("{\"spanId\":null,\"level\":\"\",\"event\":\"a\",\"attributes\":null}", "event=a");
-	check("{\"event\":\"first\",\"event\":\"second\"}", "event=first");
 	check("{\"event\":\"quote \\\" \\u00e9\\n\"}", "event=quote \" \xc3\xa9\n");
 	check("\xEF\xBB\xBF{\"event\":\"a\"}", "event=a");
 
@@ -243,6 +242,15 @@ test_event(void)
 		   "expected one event; an array of events goes to /api/v1/logs/batch", "where it goes");
 	check_invalid(ls_decode_event, "",
 				  "invalid JSON at byte 0: unexpected end: expected a JSON value", 0);
+	check_invalid(
+		ls_decode_event, "event=x",
+		"invalid JSON at byte 0: expected a JSON value; a form (curl -d event=...) is not "
+		"taken: send {\"event\": \"...\"}, or text with Content-Type: text/plain",
+		0);
+	check_invalid(ls_decode_batch, " disk full",
+				  "invalid JSON at byte 1: expected a JSON value; text needs Content-Type: "
+				  "text/plain",
+				  1);
 	check_invalid(ls_decode_event, "{\"event\":\"a\"} x",
 				  "invalid JSON at byte 14: expected nothing more", 14);
 	check_invalid(ls_decode_event, "{\"event\":\"a\",}",
@@ -331,8 +339,6 @@ test_loggers(void)
 		  "event=m level=error .level=i:30");
 	check("{\"event\":\"m\",\"level\":30,\"severity\":\"high\"}",
 		  "event=m level=info .severity=s:high");
-	check("{\"event\":\"m\",\"level\":30,\"level\":\"error\"}", "event=m level=info");
-	check("{\"event\":\"m\",\"level\":\"error\",\"level\":30}", "event=m level=error");
 	check("{\"event\":\"m\",\"level\":\"odd\",\"levelno\":20}", "event=m level=odd .levelno=i:20");
 
 	/* numbers that are no level of anybody */
@@ -449,8 +455,7 @@ test_batch(void)
 		   !ls_decode_was_rejected(&result, 1000),
 	   "which ones were rejected");
 	is_int(ls_decode_status(&result), 202, "partial success");
-	check_batch(ls_decode_batch, "{\"x\":[{}],\"events\":[\"a\"],\"events\":[\"b\"]}",
-				"0 event=a\n", 0);
+	check_batch(ls_decode_batch, "{\"x\":[{}],\"events\":[\"a\"]}", "0 event=a\n", 0);
 	check_batch(ls_decode_batch, "[1,2]", "", 2);
 	is_int(ls_decode_status(&result), 400, "all rejected");
 
@@ -1015,7 +1020,9 @@ test_retention(void)
 	   "old events");
 	is_int(result.accepted, 4, "all of them are taken");
 	is_int(result.past_retention, 2, "two are past their retention");
-	ok(result.past[0] == 0 && result.past[1] == 4, "by their place in the request");
+	ok(result.n_warnings == 2 && result.warnings[0].index == 0 && result.warnings[1].index == 4 &&
+		   result.warnings[1].repeated.len == 0,
+	   "by their place in the request");
 
 	ls_buf_init(&body, arena);
 	ls_buf_char(&body, '[');
@@ -1025,11 +1032,67 @@ test_retention(void)
 	ls_buf_lit(&body, "\"now\"]");
 	ok(run(ls_decode_batch, text_of(&body)), "many old events");
 	is_int(result.past_retention, 150, "are counted");
-	is_int(result.past[LS_DECODE_MAX_ERRORS - 1], LS_DECODE_MAX_ERRORS - 1,
-		   "and the first are named");
+	is_int(result.n_warnings, LS_DECODE_MAX_ERRORS, "the first are named");
+	is_int(result.warnings[LS_DECODE_MAX_ERRORS - 1].index, LS_DECODE_MAX_ERRORS - 1,
+		   "by their place too");
 	body.data[body.len - 1] = '}';
 	ok(!run(ls_decode_batch, text_of(&body)), "a body that is broken at its end");
-	is_int(result.past_retention, 0, "has none");
+	is_int(result.past_retention + result.n_warnings, 0, "has none");
+}
+
+/* The names of one event whose second value is lost; empty: none. */
+static void
+repeats(const char *body, const char *expected, const char *names)
+{
+	check(body, expected);
+	is_int(result.n_warnings, names[0] != '\0', "  warnings");
+	is_str(result.n_warnings > 0 ? result.warnings[0].repeated : LS_STR(""), names, "  of names");
+	ok(names[0] == '\0' ? result.n_ignored == 0
+						: result.n_ignored > 0 &&
+							  memcmp(names, result.ignored[0].data, result.ignored[0].len) == 0,
+	   "  the first is in the header");
+}
+
+/* A value that is lost because its name is there twice is told. */
+static void
+test_repeated(void)
+{
+	static const char *const fields[] = {"event",   "timestamp", "level",   "source",
+										 "service", "index",     "traceId", "spanId"};
+	ls_buf body;
+
+	repeats("{\"event\":\"first\",\"event\":\"second\"}", "event=first", "event");
+	repeats("{\"event\":\"a\",\"event\":\"a\",\"event\":null}", "event=a", "");
+	repeats("{\"event\":\"m\",\"level\":30,\"level\":\"error\"}", "event=m level=info", "level");
+	repeats("{\"event\":\"m\",\"level\":\"error\",\"level\":30}", "event=m level=error", "level");
+	repeats("{\"message\":\"a\",\"message\":\"b\"}", "event=a .message=s:b", "");
+	repeats("{\"message\":\"a\",\"message\":\"b\",\"message\":\"c\"}", "event=a .message=s:b",
+			"message");
+	repeats("{\"event\":\"a\",\"k\":1,\"k\":\"1\"}", "event=a .k=i:1", "k");
+	repeats("{\"event\":\"a\",\"k\":[1],\"k\":[1]}", "event=a .k=j:[1]", "");
+	repeats("{\"event\":\"a\",\"k\":1,\"attributes\":{\"k\":2}}", "event=a .k=i:2", "k");
+	repeats("{\"event\":\"a\",\"attributes\":{\"k\":1},\"attributes\":{\"k\":2,\"l\":3}}",
+			"event=a .k=i:1 .l=i:3", "k");
+	repeats("{\"event\":\"a\",\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"a\":2,\"a\":3,\"b\":2,"
+			"\"c\":2,\"d\":2,\"e\":2}",
+			"event=a .a=i:1 .b=i:1 .c=i:1 .d=i:1 .e=i:1", "a, b, c, d");
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+	{
+		ls_buf_init(&body, arena);
+		ls_buf_printf(&body, "{\"event\":\"a\",\"%s\":\"2026-01-01\",\"%s\":\"web\"}", fields[i],
+					  fields[i]);
+		run(ls_decode_event, text_of(&body));
+		is_str(result.n_warnings > 0 ? result.warnings[0].repeated : LS_STR(""),
+			   i == 5 ? "" : fields[i], fields[i]);
+	}
+	check_batch(ls_decode_batch,
+				"[\"a\",{\"event\":\"b\",\"event\":\"c\"},{\"event\":\"\",\"k\":1,\"k\":2},"
+				"{\"event\":\"d\",\"k\":1,\"k\":2}]",
+				"0 event=a\n1 event=b\n2 event=d .k=i:1\n", 1);
+	ok(result.n_warnings == 2 && result.warnings[0].index == 1 && result.warnings[1].index == 3,
+	   "of those that are stored, by their place");
+	check_invalid(ls_decode_batch, "{\"events\":[\"a\"],\"events\":[\"b\"]}",
+				  "there are two lists of this name: send one", 0);
 }
 
 int
@@ -1050,6 +1113,7 @@ main(void)
 	test_ndjson();
 	test_limits();
 	test_retention();
+	test_repeated();
 	test_normalize();
 	test_builders();
 	test_memory();

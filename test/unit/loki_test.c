@@ -140,6 +140,10 @@ test_json(void)
 		 "\"u\":7,\"v\":\"\\\"\"}],[\"1700000000000000000\",\"\"]]}]}",
 		 "2023-11-14T22:13:20.000Z event={\"u\":\"7\",\"v\":\"\\\"\"} .u=s:7 .v=s:\" .a=s:1");
 	json("{\"streams\":null}", "");
+	json("{\"streams\":[{\"stream\":{\"a\":\"1\",\"a\":\"2\"},\"values\":[[\"0\",\"x\"]]}]}",
+		 "event=x .a=s:1");
+	ok(result.n_ignored == 1 && ls_str_eq(result.ignored[0], LS_STR("a")),
+	   "the value of a label that is lost is told");
 
 	no_json("{\"streams\":", "invalid JSON at byte 11: unexpected end: expected a JSON value");
 	no_json("{\"streams\":[{\"stream\":",
@@ -152,6 +156,53 @@ test_json(void)
 	no_json("{} x", "invalid JSON at byte 3: expected nothing more");
 }
 
+/* ---- times ---- */
+
+/* A line at a time as JSON and as protobuf say it. */
+static void
+at(const char *json_time, uint64_t seconds, uint64_t nanos, const char *expected)
+{
+	ls_buf body, time, entry, stream, request;
+
+	ls_buf_init(&body, arena);
+	ls_buf_printf(&body, "{\"streams\":[{\"stream\":{},\"values\":[[%s,\"x\"]]}]}%c", json_time, 0);
+	if (json_time[0] != '\0')
+		json(body.data, expected);
+	ls_buf_init(&time, arena);
+	ls_buf_init(&entry, arena);
+	ls_buf_init(&stream, arena);
+	ls_buf_init(&request, arena);
+	ls_buf_varint(&time, 1 << 3);
+	ls_buf_varint(&time, seconds);
+	ls_buf_varint(&time, 2 << 3);
+	ls_buf_varint(&time, nanos);
+	field(&entry, 1, ls_str_make(time.data, time.len));
+	field(&entry, 2, LS_STR("x"));
+	field(&stream, 1, LS_STR("{}"));
+	field(&stream, 2, ls_str_make(entry.data, entry.len));
+	field(&request, 1, ls_str_make(stream.data, stream.len));
+	ok(run(ls_decode_loki_protobuf, ls_str_make(request.data, request.len), arena),
+	   "the same as protobuf");
+	is_str(ls_str_make(seen.data, seen.len), expected, "  as an event");
+}
+
+/* Nanoseconds, and what clients take for them. */
+static void
+test_times(void)
+{
+	at("\"1700000000000000000\"", 1700000000, 0, "2023-11-14T22:13:20.000Z event=x");
+	at("\"1700000000\"", 1, 700000000, "2023-11-14T22:13:20.000Z event=x");
+	at("1700000000123", 1700, 123, "2023-11-14T22:13:20.123Z event=x");
+	at("\"1700000000123456\"", 1700000, 123456, "2023-11-14T22:13:20.123Z event=x");
+	at("", 1700000000123, 0, "2023-11-14T22:13:20.123Z event=x");
+	at("", 1700000000123456789, 0, "2023-11-14T22:13:20.123Z event=x");
+	at("\"1700000000.5\"", 1700000000, 500000000, "2023-11-14T22:13:20.500Z event=x");
+	at("\"0\"", 0, 0, "event=x");
+	at("\"1\"", 0, 1, "1970-01-01T00:00:01.000Z event=x");
+	/* since a machine without a clock started: in coarser units that would be in the future */
+	at("\"3600000000000\"", 3600, 0, "1970-01-01T01:00:00.000Z event=x");
+}
+
 int
 main(void)
 {
@@ -160,6 +211,7 @@ main(void)
 	ls_buf_init(&seen, arena);
 	test_labels();
 	test_json();
+	test_times();
 	ls_arena_destroy(scratch);
 	ls_arena_destroy(arena);
 	return done_testing();

@@ -114,6 +114,15 @@ static void
 test_json(void)
 {
 	json("{}", "", "an empty request");
+	json_record("\"timeUnixNano\":1700000000123,\"body\":{\"stringValue\":\"x\"}",
+				"2023-11-14T22:13:20.123Z event=x \n", "milliseconds for nanoseconds");
+	json_record("\"timeUnixNano\":\"3600000000000\",\"body\":{\"stringValue\":\"x\"}",
+				"1970-01-01T01:00:00.000Z event=x \n", "nanoseconds since a machine started");
+	json_record("\"body\":{\"stringValue\":\"x\"},\"attributes\":[{\"key\":\"a\",\"value\":{"
+				"\"intValue\":1}},{\"key\":\"a\",\"value\":{\"intValue\":2}}]",
+				"event=x .a=i:1 \n", "an attribute twice");
+	ok(result.n_ignored == 1 && ls_str_eq(result.ignored[0], LS_STR("a")),
+	   "the value that is lost is told");
 	json("{\"resourceLogs\":null}", "", "null is absent");
 	json("{\"resourceLogs\":[{},{\"scopeLogs\":[{},{\"logRecords\":[]}]}]}", "", "no records");
 	json(

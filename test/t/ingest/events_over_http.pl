@@ -165,11 +165,30 @@ $sent++;
 
 $r = post($single, json => { event => 'flat fields', colour => 'red', Event => 'y', host => 'h1',
 	organization_id => 'other', __proto__ => { polluted => 1 }, attributes => { colour => 'blue' } });
-is("$r->{status} " . ($r->{headers}{'x-ignored-fields'} // 'none'), '202 none',
+is("$r->{status} " . ($r->{headers}{'x-ignored-fields'} // 'none'), '202 colour',
 	'what stands beside an event');
 is_deeply(event_of('"flat fields"')->{attributes}, { colour => 'blue', Event => 'y', host => 'h1',
 	organization_id => 'other', __proto__ => { polluted => 1 } },
 	'are attributes; those of `attributes` count before them');
+
+# A value that is lost because its name is there twice: the answer says so.
+my $twice = 'sent more than once in this event, and only one value is kept: ';
+$r = post($single, body => '{"event": "twice", "event": "two", "n": 1, "n": 2}');
+is_deeply([ $r->{status}, $r->{headers}{'x-ignored-fields'}, $r->{json}{data}{warnings} ],
+	[ 202, 'event, n', [ { code => 'REPEATED_NAME', message => $twice . 'event, n' } ] ],
+		'two members with one name');
+is(event_of('twice')->{attributes}{n}, 1, 'the first one counts');
+$r = post($batch, body => '["a", {"event": "b", "level": "info", "level": "warn"}]');
+is_deeply([ $r->{headers}{'x-ignored-fields'}, $r->{json}{data}{warnings} ], [ 'level',
+	[ { index => 1, code => 'REPEATED_NAME', message => "${twice}level" } ] ], 'in a batch');
+$sent += 3;
+my $form = { 'Content-Type' => 'application/x-www-form-urlencoded' };
+$r = post($single, body => 'event=x', headers => $form);
+like("$r->{status} $r->{json}{error}",
+	qr/^400 .*a form \(curl -d event=\.\.\.\) is not taken: send \{"event": "\.\.\."\}, or text with/,
+	'a form says what to send instead');
+is(post($single, body => '{"event": "curl"}', headers => $form)->{status}, 202, 'JSON is no form');
+$sent += 1;
 $r = post($single, json => { event => 'many fields', map { ("f$_" => $_) } 1 .. 10_000 });
 is($r->{status}, 202, '10,000 flat fields');
 my $many = event_of('"many fields"');
