@@ -60,7 +60,7 @@ ls_search_note_conditions(ls_search *search, bool whole)
 	for (int i = 0; i < c.n; i++)
 	{
 		const ls_query_field *field = c.fields[i];
-		ls_buf name;
+		char *name;
 		char *written;
 		char *count;
 
@@ -69,13 +69,10 @@ ls_search_note_conditions(ls_search *search, bool whole)
 		if (!whole && !ls_search_field_names(search, LS_MOST_LOOKED_AT + 1).complete)
 			return;
 		whole = true;
-		ls_buf_init(&name, search->arena);
-		if (field->attributes)
-			ls_buf_lit(&name, "attributes.");
-		if (!ls_query_write_head_field(&name, field->name) || name.failed)
+		name = ls_search_head_field(search, field);
+		if (name == NULL)
 			continue;
-		count = ls_search_count(
-			search, psprintf("%.*s IN (true, false) | stats count", (int) name.len, name.data));
+		count = ls_search_count(search, psprintf("%s IN (true, false) | stats count", name));
 		if (count == NULL || strcmp(count, "0") != 0)
 			continue;
 		written = ls_cstring_of_str(

@@ -9,6 +9,7 @@
  *-------------------------------------------------------------------------
  */
 #include "src/query/query.h"
+#include "src/query/translate.h"
 
 static const struct
 {
@@ -135,4 +136,21 @@ ls_search_filter_of(const ls_query_filter *filter, const ls_query_field *field)
 			return found;
 	}
 	return NULL;
+}
+
+char *
+ls_search_head_field(const ls_search *search, const ls_query_field *field)
+{
+	ls_buf name;
+
+	ls_buf_init(&name, search->arena);
+	if (field->attributes)
+		ls_buf_lit(&name, "attributes.");
+	if (!ls_query_write_head_field(&name,
+								   field->builtin != LS_QUERY_NOT_BUILTIN
+									   ? ls_str_of_cstring(ls_query_builtin_name(field->builtin))
+									   : field->name) ||
+		name.failed)
+		return NULL;
+	return pnstrdup(name.data, name.len);
 }

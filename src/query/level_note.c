@@ -131,7 +131,8 @@ take_count(void *context, const ls_position *position, char **texts)
 }
 
 bool
-ls_search_ask(const ls_search *search, const char *text, int limit, ls_plan_row row, void *context)
+ls_search_ask_within(const ls_search *search, const ls_query_filter *within, const char *text,
+					 int limit, ls_plan_row row, void *context)
 {
 	ls_position position = {0};
 	ls_search other = *search;
@@ -144,8 +145,16 @@ ls_search_ask(const ls_search *search, const char *text, int limit, ls_plan_row 
 		return false; /* too long, with what is quoted */
 	other.filter =
 		other.query->filter == NULL ? NULL : ls_search_compile(&other, other.query->filter);
+	if (within != NULL)
+		other.filter = ls_search_and(&other, ls_search_compile(&other, within), other.filter);
 	ls_plan_run(&other, ls_search_plan(&other, &position), row, context);
 	return true;
+}
+
+bool
+ls_search_ask(const ls_search *search, const char *text, int limit, ls_plan_row row, void *context)
+{
+	return ls_search_ask_within(search, NULL, text, limit, row, context);
 }
 
 static bool
@@ -156,10 +165,18 @@ take_any(void *context, const ls_position *position, char **texts)
 }
 
 bool
-ls_search_any(const ls_search *search, const char *filter, bool *found)
+ls_search_any_within(const ls_search *search, const ls_query_filter *within, const char *filter,
+					 bool *found)
 {
 	*found = false;
-	return ls_search_ask(search, psprintf("%s | head 1", filter), 1, take_any, found);
+	return ls_search_ask_within(search, within, psprintf("%s | head 1", filter), 1, take_any,
+								found);
+}
+
+bool
+ls_search_any(const ls_search *search, const char *filter, bool *found)
+{
+	return ls_search_any_within(search, NULL, filter, found);
 }
 
 char *

@@ -75,8 +75,9 @@ is_id(const ls_query_field *field)
 		   field->builtin == LS_QUERY_SPAN_ID;
 }
 
-static bool
-is_looked_at(const ls_search *search, const ls_query_field *field, const ls_query_value *value)
+bool
+ls_search_explains_value(const ls_search *search, const ls_query_field *field,
+						 const ls_query_value *value)
 {
 	const ls_query_warnings *warnings = &search->query->warnings;
 	int digits = 0;
@@ -190,30 +191,23 @@ note_value(ls_search *search, const ls_query_field *field, const ls_query_value 
 	ls_search sampled = *search;
 	bool spelt = value->kind != LS_QUERY_NUMBER && value->text.len >= 3 &&
 				 field->builtin != LS_QUERY_LEVEL && !is_id(field);
-	ls_buf name;
+	char *name = ls_search_head_field(search, field);
 	ls_buf text;
 	char *count;
 
-	ls_buf_init(&name, search->arena);
-	ls_buf_init(&text, search->arena);
-	if (field->attributes)
-		ls_buf_lit(&name, "attributes.");
-	if (!ls_query_write_head_field(&name,
-								   field->builtin != LS_QUERY_NOT_BUILTIN
-									   ? ls_str_of_cstring(ls_query_builtin_name(field->builtin))
-									   : field->name))
+	if (name == NULL)
 		return;
+	ls_buf_init(&text, search->arena);
 	if (value->kind == LS_QUERY_NUMBER)
 		ls_buf_str(&text, value->text);
 	else
 		ls_query_write_text(&text, value->text);
-	if (name.failed || text.failed)
+	if (text.failed)
 		return;
-	if (field->builtin == LS_QUERY_NOT_BUILTIN &&
-		note_element(search, span, pnstrdup(name.data, name.len), value))
+	if (field->builtin == LS_QUERY_NOT_BUILTIN && note_element(search, span, name, value))
 		return;
-	count = few ? ls_search_count(search, psprintf("%.*s=%.*s | stats count", (int) name.len,
-												   name.data, (int) text.len, text.data))
+	count = few ? ls_search_count(
+					  search, psprintf("%s=%.*s | stats count", name, (int) text.len, text.data))
 				: "0";
 	if (count == NULL || strcmp(count, "0") != 0)
 		return;
@@ -222,12 +216,11 @@ note_value(ls_search *search, const ls_query_field *field, const ls_query_value 
 	if (!few)
 		sampled.sample = SAMPLE;
 	if (!is_id(field))
-		(void) ls_search_ask(&sampled,
-							 few ? psprintf("%.*s=* | eval value = %.*s | top %d value",
-											(int) name.len, name.data, (int) name.len, name.data,
-											MOST_KNOWN)
-								 : psprintf("| top %d %.*s", MOST_KNOWN, (int) name.len, name.data),
-							 MOST_KNOWN, take_value, known);
+		(void) ls_search_ask(
+			&sampled,
+			few ? psprintf("%s=* | eval value = %s | top %d value", name, name, MOST_KNOWN)
+				: psprintf("| top %d %s", MOST_KNOWN, name),
+			MOST_KNOWN, take_value, known);
 	if (spelt && note_near(search, field, value, known))
 		return;
 	/* Without any value, the field is unknown, which another warning says. */
@@ -268,7 +261,7 @@ note(ls_search *search, const ls_query_filter *filter, bool table, int *left)
 	{
 		if (*left == 0)
 			return;
-		if (!is_looked_at(search, field, filter->values.items[i]))
+		if (!ls_search_explains_value(search, field, filter->values.items[i]))
 			continue;
 		(*left)--;
 		note_value(search, field, filter->values.items[i],
@@ -326,7 +319,7 @@ note_expression(ls_search *search, const readings *r, const ls_query_expr *expr,
 								.span = arg->span};
 
 		if ((arg->kind != LS_QUERY_EXPR_STRING && arg->kind != LS_QUERY_EXPR_NUMBER) ||
-			!is_looked_at(search, expr->args[0]->field, &value))
+			!ls_search_explains_value(search, expr->args[0]->field, &value))
 			continue;
 		(*left)--;
 		note_value(search, expr->args[0]->field, &value,
@@ -364,7 +357,7 @@ note_alone(ls_search *search)
 	if (filter == NULL || query->stages.n > 0 || filter->kind != LS_QUERY_FILTER_COMPARE ||
 		filter->op != LS_QUERY_OP_EQ || filter->negated || filter->field == NULL ||
 		filter->field->builtin == LS_QUERY_NOT_BUILTIN || !has_values(filter->field) ||
-		!is_looked_at(search, filter->field, filter->values.items[0]))
+		!ls_search_explains_value(search, filter->field, filter->values.items[0]))
 		return;
 	note_value(search, filter->field, filter->values.items[0], filter->span, false);
 }
@@ -413,7 +406,7 @@ ls_search_note_parameter(ls_search *search, ls_query_builtin builtin, ls_str tex
 	field->builtin = builtin;
 	field->name = ls_str_of_cstring(ls_query_builtin_name(builtin));
 	if (text.len > 0 && search->n_indexes > 0 && search->from < search->to &&
-		is_looked_at(search, field, &value) &&
+		ls_search_explains_value(search, field, &value) &&
 		ls_search_field_names(search, LS_MOST_LOOKED_AT + 1).complete)
 		note_value(search, field, &value, value.span, true);
 }

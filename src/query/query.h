@@ -260,7 +260,22 @@ extern void ls_search_note_near_values(ls_search *search, bool table);
 /* The same for a parameter of GET /logs; an empty text is none. */
 extern void ls_search_note_parameter(ls_search *search, ls_query_builtin builtin, ls_str text);
 
+/* Is it worth telling which other values the field has?  Not for an id, or a value that has a warning. */
+extern bool ls_search_explains_value(const ls_search *search, const ls_query_field *field,
+									 const ls_query_value *value);
+
+/* ---- absent_note.c; in SPI ---- */
+
+/*
+ * Warns about fields and values that some event of the range has, but none that the rest of the search finds.
+ * nothing: no event matches; else a table has no value, or only 0, in a column.
+ */
+extern void ls_search_note_absent(ls_search *search, bool nothing, bool table);
+
 /* ---- field_hint.c ---- */
+
+/* The field as it is written in the head of a query; NULL: it cannot be. */
+extern char *ls_search_head_field(const ls_search *search, const ls_query_field *field);
 
 /* The field that others call so (loglevel, service.keyword); empty: none. */
 extern ls_str ls_search_other_name(ls_str name, const ls_field_names *names);
@@ -558,8 +573,16 @@ typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **t
 extern bool ls_search_ask(const ls_search *search, const char *text, int limit, ls_plan_row row,
 						  void *context);
 
+/* The same among the events that match `within`; NULL: all. */
+extern bool ls_search_ask_within(const ls_search *search, const ls_query_filter *within,
+								 const char *text, int limit, ls_plan_row row, void *context);
+
 /* level_note.c: is there an event in the range of the search that matches?  *found.  False: as above. */
 extern bool ls_search_any(const ls_search *search, const char *filter, bool *found);
+
+/* The same among the events that match `within`; NULL: all. */
+extern bool ls_search_any_within(const ls_search *search, const ls_query_filter *within,
+								 const char *filter, bool *found);
 
 /* Runs a plan of events, and if `warned` adds the warnings that ls_search_answer would. */
 extern void ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_row row,

@@ -260,6 +260,7 @@ typedef struct answer
 	char **keys;   /* of the last row of a page of a sort */
 	bool *numbers; /* of each column: only numbers so far */
 	bool *strings;
+	bool *empty; /* no value but 0 */
 } answer;
 
 static void
@@ -302,6 +303,7 @@ answer_row(void *context, const ls_position *position, char **texts)
 			{
 				bool number = texts[c][0] == '-' || (texts[c][0] >= '0' && texts[c][0] <= '9');
 
+				a->empty[c] = a->empty[c] && strcmp(texts[c], "0") == 0;
 				a->numbers[c] = a->numbers[c] && number;
 				a->strings[c] = a->strings[c] && texts[c][0] == '"';
 			}
@@ -644,7 +646,30 @@ ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_ro
 
 	run_plan(&session, notes, plan, count_row, &c);
 	if (warned)
+	{
 		warn(search, plan, &session, notes, c.n, false, false);
+		if (c.n == 0)
+			ls_search_note_absent(search, session.matched == 0, plan->table);
+	}
+}
+
+static bool *
+all_true(int n)
+{
+	bool *flags = palloc(sizeof(bool) * (Size) (n + 1));
+
+	memset(flags, true, sizeof(bool) * (Size) (n + 1));
+	return flags;
+}
+
+/* Is there a column that says nothing of the events that were found? */
+static bool
+has_empty_column(const answer *a)
+{
+	for (int c = 0; c < a->plan->n_columns && a->plan->table; c++)
+		if (a->empty[c])
+			return true;
+	return false;
 }
 
 void
@@ -655,10 +680,9 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	answer a = {.search = search, .plan = plan, .out = out};
 	ls_search_notes *notes = palloc0(sizeof(*notes));
 
-	a.numbers = palloc(sizeof(bool) * (Size) (plan->n_columns + 1));
-	a.strings = palloc(sizeof(bool) * (Size) (plan->n_columns + 1));
-	memset(a.numbers, true, sizeof(bool) * (Size) (plan->n_columns + 1));
-	memset(a.strings, true, sizeof(bool) * (Size) (plan->n_columns + 1));
+	a.numbers = all_true(plan->n_columns);
+	a.strings = all_true(plan->n_columns);
+	a.empty = all_true(plan->n_columns);
 
 	appendStringInfoString(out, logs           ? "{\"data\":["
 								: plan->series ? "{\"data\":{\"kind\":\"series\",\"rows\":["
@@ -669,6 +693,8 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	if (a.overview != NULL)
 		run_overview(a.overview, &session);
 	warn(search, plan, &session, notes, a.n, position->set, logs);
+	if (!position->set && !logs && (a.n == 0 || session.matched == 0 || has_empty_column(&a)))
+		ls_search_note_absent(search, session.matched == 0, plan->table);
 	if (logs)
 		appendStringInfoChar(out, ']');
 	else
