@@ -139,6 +139,7 @@ static void
 find_route(ls_connection *c, ls_str method)
 {
 	ls_str parameter;
+	bool sends = ls_str_eq(method, LS_STR("POST")) || ls_str_eq(method, LS_STR("PUT"));
 
 	c->head = ls_str_eq(method, LS_STR("HEAD"));
 	if (c->refusal.status != 0)
@@ -150,7 +151,7 @@ find_route(ls_connection *c, ls_str method)
 	if (c->console)
 		return;
 	/* An agent that has another path of its product. */
-	if (c->route == -1 && ls_str_eq(method, LS_STR("POST")))
+	if (c->route == -1 && sends)
 		set_refusal(c, 404, "NOT_FOUND",
 					"No such path: events are sent to /api/v1/logs, OpenTelemetry's to /v1/logs; "
 					"GET /api/v1/openapi.json lists all paths",
@@ -160,7 +161,7 @@ find_route(ls_connection *c, ls_str method)
 					"No such path: GET /api/v1/openapi.json lists those there are", false);
 	else if (c->route < 0 && ls_str_eq(method, LS_STR("OPTIONS")))
 		set_refusal(c, is_splunk(c->request.path) ? 200 : 204, "", "", false);
-	else if (c->route < 0 && ls_str_eq(c->request.path, LS_STR("/")))
+	else if (c->route < 0 && sends && ls_str_eq(c->request.path, LS_STR("/")))
 		set_refusal(c, 405, "METHOD_NOT_ALLOWED",
 					"This is no path for events: they are sent to /api/v1/logs, OpenTelemetry's to "
 					"/v1/logs",

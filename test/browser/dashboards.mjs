@@ -38,6 +38,16 @@ await test(async (browser) => {
 	await becomes(() => panel(ann, 'note').getByRole('link').count(), 1, 'a note has links to web sites only');
 	await look(ann, 'dashboard');
 
+	// ---- a legend that has no room for all ----
+	await ann.setViewportSize({ width: 390, height: 800 });
+	await panel(ann, 'legend').scrollIntoViewIfNeeded();
+	await becomes(() => panel(ann, 'legend').locator('.u-legend').evaluate((legend) => {
+		const bottom = legend.getBoundingClientRect().bottom;
+		return [...legend.querySelectorAll('.u-series')].filter((row) => row.offsetHeight > 0 && row.getBoundingClientRect().bottom <= bottom + 1)
+			.map((row) => row.querySelector('.u-label').textContent).slice(0, 3).join(', ');
+	}), 'the largest of all, the second of them, the third of them', 'has the largest first');
+	await ann.setViewportSize({ width: 1280, height: 800 });
+
 	// ---- time and variables are in the address ----
 	await button(ann, 'Time range: Last hour').click();
 	await ann.getByRole('button', { name: 'Last 4 hours' }).click();

@@ -32,6 +32,14 @@ function stacked(series)
 	}));
 }
 
+// A small panel has no room for the whole legend: the largest series come first in it, in whatever order they are drawn.
+function sortLegend(root, series, order)
+{
+	const sums = series.map((one) => one.values.reduce((sum, value) => sum + Math.abs(value ?? 0), 0));
+	const [time, ...rows] = root.querySelectorAll('.u-series');
+	time?.after(...rows.map((row, at) => [row, sums[order[at]]]).sort((a, b) => b[1] - a[1]).map(([row]) => row));
+}
+
 /**
  * The chart. data: {times, series, part: {first, last}}; options: of the panel; marks: [{at (ms), text}]; onZoom(from, to) in ms;
  * group: charts of one group share their cursor.
@@ -109,6 +117,7 @@ export default function TimeSeries({ data, options = {}, marks = [], onZoom, gro
 					}],
 				},
 			}, [data.times, ...order.map((index) => values[index])], area);
+			sortLegend(chart.root, data.series, order);
 			fit();
 		}
 		function fit()

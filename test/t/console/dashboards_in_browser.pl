@@ -33,6 +33,8 @@ my $made = $t->http(POST => '/api/v1/dashboards', token => $org->{token}, json =
 			{ id => 'rows', title => 'rows', kind => 'logs', query => 'level=$level', layout => { x => 12, y => 8, w => 12, h => 6 } },
 			{ id => 'note', title => 'note', kind => 'markdown', options => { text => "# Run book\n\nSee **this** [page](https://example.org/x) or [that](javascript:alert(1)).\n\n- <b>one</b>\n- two" },
 				layout => { x => 0, y => 14, w => 12, h => 4 } },
+			{ id => 'legend', title => 'legend', kind => 'timeseries', layout => { x => 0, y => 18, w => 8, h => 6 }, options => { stack => \1 },
+				query => '* | eval size=case(ms<30, "the largest of all", ms<45, "the second of them", ms<55, "the third of them", ms<59, "the fourth of them", "smallest") | timechart span=5m count by size' },
 			{ id => 'broken', title => 'broken', kind => 'stat', query => 'index=nowhere | stats count', layout => { x => 12, y => 14, w => 12, h => 4 } } ] });
 is($made->{status}, 201, 'a dashboard') or diag $made->{content};
 my $id = $made->{json}{data}{id};

@@ -83,6 +83,14 @@ for my $case ([ '/', 405 ], [ '/logs', 404 ])
 	like("$r->{status} $r->{body}", qr{^$status .*are sent to /api/v1/logs, OpenTelemetry's to /v1/logs},
 		"an event for $path: where events go");
 }
+foreach my $method ('DELETE', 'TRACE', 'PATCH')
+{
+	($r) = request($h, "$method / HTTP/1.1\r\nHost: a\r\n\r\n");
+	like("$r->{status} $r->{body}", qr/^405 .*The path does not allow this method/,
+		"$method / is no event");
+}
+($r) = request($h, "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}");
+like("$r->{status} $r->{body}", qr/^405 .*are sent to/, 'PUT / may be one');
 ($r) = request($h, "PATCH /api/v1/logs HTTP/1.1\r\nHost: a\r\n\r\n");
 is($r->{status}, 405, 'no such method');
 like($r->{body}, qr/"code":"METHOD_NOT_ALLOWED"/, 'its code');
