@@ -46,6 +46,7 @@ typedef struct ls_query_state
 	ls_query_error *error;
 	bool failed;      /* *error is set: the first error wins */
 	bool filter_only; /* ls_query_parse_filter */
+	bool only_parsed; /* ls_query_parse_only */
 	ls_str text;      /* NUL-terminated copy */
 	ls_query_token *tokens;
 	uint32_t n_tokens;
@@ -56,6 +57,7 @@ typedef struct ls_query_state
 	bool is_select;          /* ... with SELECT or FROM of SQL */
 	bool has_plus;           /* a word +x */
 	bool has_plain;          /* one without a sign */
+	ls_str guessed;          /* what a hint suggests, unless there is a translation */
 	ls_query_stage *stage;   /* being parsed */
 	ls_query_filter *filter; /* of the head, still with its scopes */
 } ls_query_state;
@@ -98,6 +100,12 @@ extern bool ls_query_guess_range(ls_query_state *state, const ls_query_token *to
 
 /* The same for level=error|warn, whose second value is no stage; alternation.c. */
 extern bool ls_query_guess_alternation(ls_query_state *state, const ls_query_token *token);
+
+/* The same for lists of values as others have them, and for words with commas; list_hint.c. */
+extern bool ls_query_guess_list(ls_query_state *state, const ls_query_token *token);
+
+/* Lets the first warning about a lowercase operator suggest the query with capitals; list_hint.c. */
+extern void ls_query_suggest_capitals(ls_query_state *state);
 
 /* Is the token =, !=, <, <=, > or >=?  parse.c. */
 extern bool ls_query_is_comparison(int kind);

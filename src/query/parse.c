@@ -289,6 +289,7 @@ parse(ls_str text, ls_arena *arena, bool filter_only, bool translate, ls_query *
 	state.arena = arena;
 	state.error = error;
 	state.filter_only = filter_only;
+	state.only_parsed = !translate && !filter_only;
 	state.query = ls_new(arena, ls_query);
 	if (state.query == NULL)
 		return memory_error(error);
@@ -328,7 +329,10 @@ parse(ls_str text, ls_arena *arena, bool filter_only, bool translate, ls_query *
 		ls_query_note_expressions(&state);
 	}
 	if (translate && state.other_language)
-		(void) ls_query_warn_translation(state.query, arena);
+	{
+		if (!ls_query_warn_translation(state.query, arena))
+			ls_query_suggest_capitals(&state);
+	}
 	else if (translate && state.maybe_stage && !is_suggested(state.query))
 	{
 		uint32_t before = state.query->warnings.n;

@@ -192,6 +192,7 @@ static const struct
 	{LS_STR("make_list"), "values has each value once; with all of them it is the rows themselves"},
 	{LS_STR("make_set"), "did you mean values?"},
 	{LS_STR("countif"), "write sum(if(condition, 1, 0))"},
+	{LS_STR("sparkline"), "write timechart span=1h count by a: a series for each value of a"},
 	{LS_STR("stdev"), "standard deviations are made in SQL: SELECT stddev(...) FROM"
 					  " logsvc.events('...')"},
 	{LS_STR("stddev"), "standard deviations are made in SQL: SELECT stddev(...) FROM"

@@ -537,7 +537,7 @@ guess(ls_query_state *state, const ls_query_token *token, const char *const *nam
 	int before = index > 0 ? token[-1].kind : 0;
 
 	if (word.len == 0 || ls_query_guess_range(state, token) ||
-		ls_query_guess_alternation(state, token) ||
+		ls_query_guess_alternation(state, token) || ls_query_guess_list(state, token) ||
 		(state->stage != NULL && guess_in_stage(state, token)))
 		return;
 	if (token->kind == TOK_BAD_QUOTE)

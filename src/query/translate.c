@@ -513,12 +513,18 @@ ls_query_explain_error(ls_query_state *state)
 	ls_buf message;
 
 	/* A suggestion that is there is closer to what was written. */
-	if (error->kind == LS_QUERY_ERROR_MEMORY || error->suggestion.len > 0 ||
-		!ls_query_translate(state->text, state->arena, &t))
+	if (error->kind == LS_QUERY_ERROR_MEMORY || error->suggestion.len > 0)
 		return;
+	if (!ls_query_translate(state->text, state->arena, &t))
+	{
+		error->suggestion = state->guessed;
+		return;
+	}
 	error->suggestion = t.query;
 	if (!t.certain)
 	{
+		if (t.query.len == 0)
+			error->suggestion = state->guessed;
 		/* What the error says is good; it may be only a mistake. */
 		if (error->hint.len == 0 && t.query.len > 0)
 			ls_query_set_hint(

@@ -393,8 +393,13 @@ test_errors(void)
 	hints("| sort count down", "put a comma before down");
 	tree("| stats count AS n dc(x) BY a", " (stats (count as \"n\") (dc x as \"dc(x)\") (by a))");
 	hints("method=IN", "write \"IN\"");
-	hints("service in (a, b)", "operators are written in capitals: IN");
-	hints("level=(a OR b)", "for one of several values write field IN (a, b)");
+	hints("service in (a, b)", "for one of several values write service IN (a, b)");
+	hints("level=(a OR b)", "for one of several values write level IN (a, b)");
+	hints("a NOT IN ['x', y] b", "for one of several values write a NOT IN (\"x\", y)");
+	hints("a, b", "leave the comma out to find events with all of them, or write OR for it; a text "
+				  "with a comma is in quotes");
+	hints("| stats sparkline(count)",
+		  "write timechart span=1h count by a: a series for each value of a");
 	hints("| where a == 1", "did you mean =?");
 	hints("a || b", "did you mean OR? Texts are joined by concat(a, b)");
 	hints("a | project x", "did you mean fields?");

@@ -502,7 +502,6 @@ test_not_recognized(void)
 		"(level=error",
 		"x='a'",
 		"a C:\\x",
-		"service in (a, b)",
 		"level=error | stat count",
 		"x=\xe2\x80\x9cz\xe2\x80\x9d",
 		"level=error earliest=yesterday",
