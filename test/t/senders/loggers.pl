@@ -91,9 +91,20 @@ is_deeply([ map { my $f = $found{$_}; [ $f->{level}, $f->{timestamp}, $f->{attri
 	[ 'error', $iso, { name => 'app', hostname => 'h1', pid => 7, v => 0 } ],
 	[ 'info', $iso, { order => 4711 } ] ], 'with level, time and all that they say');
 
+# pino's transport says nothing of a wrong key, but for what the page says.
+append_to_file('build/npm/otel-errors.mjs', LogsvcClients::block('otel-errors'));
+{
+	local $ENV{NODE_OPTIONS} = '--import ./build/npm/otel-errors.mjs';
+	my $client = LogsvcClients->start('pino-opentelemetry', $t->http_port, 'ing_live_wrong');
+	$client->warn_once('wrong');
+	ok(wait_until(sub { $client->said =~ /INVALID_API_KEY: this credential is not known/ }),
+		'pino-opentelemetry: a wrong key is seen') or diag $client->said;
+	$client->close(1);
+}
+
 # Every configuration of the page that names a program is that of a program which is tested.
 is(join(' ', sort(LogsvcClients::blocks())),
-	join(' ', grep { $_ ne 'opentelemetry-http' } LogsvcClients::names()),
+	join(' ', sort 'otel-errors', grep { $_ ne 'opentelemetry-http' } LogsvcClients::names()),
 	'every block of the page that has a name is that of a client');
 
 $t->stop;
