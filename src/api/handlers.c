@@ -22,6 +22,7 @@
 #include "utils/timeout.h"
 
 #include "src/api/call.h"
+#include "src/query/query.h"
 #include "src/server/metrics.h"
 
 static ls_str
@@ -152,8 +153,7 @@ call_function(ls_call *call)
 
 	if (call->timeout > 0)
 		enable_timeout_after(STATEMENT_TIMEOUT, call->timeout);
-	if (SPI_execute_with_args(sql.data, n, types, values, nulls, false, 1) != SPI_OK_SELECT ||
-		SPI_processed != 1)
+	if (ls_statement_call(sql.data, n, types, values, nulls) != 1)
 		elog(ERROR, "a handler returned no row");
 	disable_timeout(STATEMENT_TIMEOUT, false);
 

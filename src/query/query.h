@@ -529,6 +529,13 @@ extern SPIPlanPtr ls_statement_again(const char *text, int n_types, const Oid *t
 /* Prepares (once) and runs a SELECT; no value may be NULL.  Returns the number of rows. */
 extern uint64 ls_statement_read(const char *text, int n_types, const Oid *types, Datum *values);
 
+/*
+ * Runs a SELECT of one row that calls a function, prepared if this session repeats it.  Not to be nested.  Returns the
+ * number of rows, 0 or 1.
+ */
+extern uint64 ls_statement_call(const char *text, int n_types, const Oid *types, Datum *values,
+								const char *nulls);
+
 /* ---- value_function.c ---- */
 
 /* Values of one list of values(). */

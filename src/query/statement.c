@@ -43,6 +43,8 @@ typedef struct statement
 static statement statements[MOST_STATEMENTS];
 static uint64 seen[MOST_SEEN];
 static uint64 turn = 0;
+/* Run by ls_statement_call, and kept because what it runs prepares others; after an error, until the next call. */
+static SPIPlanPtr called = NULL;
 
 static uint64
 hash_of(const char *text, int n_types, const Oid *types)
@@ -82,6 +84,16 @@ size_of(const statement *s)
 	return size;
 }
 
+static void
+drop(statement *s)
+{
+	Assert(s->plan != called);
+	SPI_freeplan(s->plan);
+	pfree(s->text);
+	pfree(s->types);
+	s->plan = NULL;
+}
+
 /* A free entry; if necessary, the least recently used statements are dropped. */
 static statement *
 make_room(void)
@@ -102,15 +114,12 @@ make_room(void)
 				continue;
 			}
 			size += size_of(s);
-			if (oldest == NULL || s->turn < oldest->turn)
+			if (s->plan != called && (oldest == NULL || s->turn < oldest->turn))
 				oldest = s;
 		}
-		if (unused != NULL && size <= MOST_MEMORY)
+		if (unused != NULL && (size <= MOST_MEMORY || oldest == NULL))
 			return unused;
-		SPI_freeplan(oldest->plan);
-		pfree(oldest->text);
-		pfree(oldest->types);
-		oldest->plan = NULL;
+		drop(oldest);
 	}
 }
 
@@ -166,6 +175,21 @@ ls_statement_read(const char *text, int n_types, const Oid *types, Datum *values
 	int result =
 		SPI_execute_plan(ls_statement_prepare(text, n_types, types), values, NULL, true, 0);
 
+	if (result != SPI_OK_SELECT)
+		elog(ERROR, "\"%s\" failed: %s", text, SPI_result_code_string(result));
+	return SPI_processed;
+}
+
+uint64
+ls_statement_call(const char *text, int n_types, const Oid *types, Datum *values, const char *nulls)
+{
+	int result;
+
+	called = ls_statement_again(text, n_types, types, PG_INT64_MAX);
+	result = called != NULL ? SPI_execute_plan(called, values, nulls, false, 1)
+							: SPI_execute_with_args(text, n_types, unconstify(Oid *, types), values,
+													nulls, false, 1);
+	called = NULL;
 	if (result != SPI_OK_SELECT)
 		elog(ERROR, "\"%s\" failed: %s", text, SPI_result_code_string(result));
 	return SPI_processed;

@@ -255,7 +255,7 @@ my @mutations = (
 		'true', @matrix],
 	['decision: indexes of a test key', 'src/access/session.c', '!ls_principal_require()->test_key ||', 'true ||', @made],
 	['rights: members of logsvc_reader', 'src/workers/guard_role.c', 'if (makes_member(statement))', 'if (makes_member(statement) && false)', @rights],
-	['rights: logsvc_reader by CREATEROLE', 'src/workers/guard_role.c', 'changes_reader(statement) && !superuser()', 'false', @rights],
+	['rights: logsvc_reader by CREATEROLE', 'src/workers/guard_role.c', 'changes_reader(statement) && !superuser()', 'changes_reader(statement) && false', @rights],
 	['rights: what logsvc_reader changes', 'src/workers/guard_role.c', 'GetCommandLogLevel(statement) == LOGSTMT_DDL &&', 'false &&', @rights],
 	['rights: what only rewrites the catalogs', 'src/workers/guard.c', 'ls_guard_tenant(statement->utilityStmt);', '', 'test/t/access/tenant_roles.pl'],
 	['rights: who owns nothing', 'src/workers/guard_tenant.c', 'has_privs_of_role(user, entry->refobjid)', 'OidIsValid(entry->refobjid)', 'test/t/access/tenant_roles.pl'],

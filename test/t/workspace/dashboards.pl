@@ -246,6 +246,18 @@ $t->sql(q{INSERT INTO logsvc_internal.alert (organization_id, rule_id, rule_name
 is_deeply([ map { "$_->{ruleName} $_->{severity} $_->{status}" } @{ ask(POST => "/$d->{id}/data", 200, 'with alerts', json => {})
 	  ->{data}{annotations} } ], ['acme1 info firing'], 'those that fired in the range');
 
+# ---- more statements than an executor keeps: that of the request is among them ----
+
+my $wide = create(name => 'wide', panels => [ map { { kind => 'table', query => '* | stats count'
+		. join('', map { ", max(ms) AS m$_" } 1 .. $_) } } 1 .. 45 ]);
+foreach my $round (1 .. 12)
+{
+	my $found = load($wide);
+	is_deeply([ grep { $found->{"p$_"}{rows}[0][$_] != 60 } 1 .. 45 ], [],
+		"load $round of 45 panels that differ");
+}
+ask(DELETE => "/$wide->{id}", 204, 'deleted');
+
 # ---- limits, audit ----
 
 $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_limit('acme', 'dashboards', 8)");
