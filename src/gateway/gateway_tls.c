@@ -154,6 +154,9 @@ set_up(SSL_CTX *context)
 		   SSL_CTX_set1_sigalgs_list(context, signatures) == 1;
 }
 
+static const char mismatch[] = "the key of logsvc.tls_key does not belong to the first certificate "
+							   "in the file of logsvc.tls_certificate";
+
 /*
  * Reads both files.  NULL, or what is wrong with which of them.  The key comes first:
  * then the library compares the two in the last step only.
@@ -165,10 +168,7 @@ load_files(SSL_CTX *context, const char *certificate, const char *key)
 		return "the file of logsvc.tls_key has no private key in PEM format without a passphrase";
 	if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
 		return "the file of logsvc.tls_certificate has no usable certificate in PEM format";
-	if (SSL_CTX_check_private_key(context) != 1)
-		return "the key of logsvc.tls_key does not belong to the first certificate in the file of "
-			   "logsvc.tls_certificate";
-	return NULL;
+	return SSL_CTX_check_private_key(context) == 1 ? NULL : mismatch;
 }
 
 ls_tls_server *
@@ -196,7 +196,11 @@ ls_tls_server_create(const char *certificate, const char *key, char *error, size
 	}
 	code = ERR_peek_error();
 	reason = code != 0 ? ERR_reason_error_string(code) : "out of memory";
-	snprintf(error, error_size, "%s: %s", problem, reason != NULL ? reason : "unknown error");
+	/* Of a key that does not fit the library says that there is none. */
+	if (problem == mismatch)
+		snprintf(error, error_size, "%s", problem);
+	else
+		snprintf(error, error_size, "%s: %s", problem, reason != NULL ? reason : "unknown error");
 	ERR_clear_error();
 	ls_tls_server_destroy(server);
 	return NULL;
@@ -282,6 +286,25 @@ failure(ls_tls *tls, int result)
 	return IO_END;
 }
 
+/*
+ * Somebody writes http:// for a port of HTTPS: without an answer they would look for the mistake
+ * elsewhere.  What cannot be sent at once is not sent.
+ */
+static void
+answer_http(ls_tls *tls)
+{
+	static const char answer[] =
+		"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n"
+		"Connection: close\r\nContent-Length: 83\r\n\r\n"
+		"{\"error\":\"this port speaks HTTPS: write https:// for "
+		"it\",\"code\":\"VALIDATION_ERROR\"}";
+	char rest[16 * 1024];
+
+	/* A close with unread bytes would take the answer back. */
+	(void) recv(tls->fd, rest, sizeof(rest), MSG_DONTWAIT);
+	(void) send(tls->fd, answer, sizeof(answer) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 ls_io
 ls_tls_handshake(ls_tls *tls)
 {
@@ -289,7 +312,11 @@ ls_tls_handshake(ls_tls *tls)
 
 	ERR_clear_error();
 	result = SSL_do_handshake(tls->ssl);
-	return result == 1 ? IO_OK : failure(tls, result);
+	if (result == 1)
+		return IO_OK;
+	if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST)
+		answer_http(tls);
+	return failure(tls, result);
 }
 
 ls_io

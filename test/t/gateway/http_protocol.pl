@@ -616,7 +616,7 @@ is("$r->{status} $r->{body}",
 	system("openssl rsa -aes128 -passout pass:secret -in $key -out $dir/locked.pem 2>> $dir/log"
 		. " && openssl genpkey -algorithm ED25519 -out $dir/ed25519.pem 2>> $dir/log"
 		. " && cp $key $dir/closed.pem && chmod 0 $dir/closed.pem") == 0 or die "see $dir/log";
-	my $mismatch = qr/the key of logsvc\.tls_key does not belong to the first certificate in the file of logsvc\.tls_certificate/;
+	my $mismatch = qr/the key of logsvc\.tls_key does not belong to the first certificate in the file of logsvc\.tls_certificate\n/;
 	my @cases = (
 		[ 'a certificate without a key', $certificate, '',
 			qr/logsvc\.tls_certificate is set, but logsvc\.tls_key is not/ ],
@@ -729,6 +729,9 @@ is("$r->{status} $r->{body}",
 
 	is(`$curl $url/healthz`, '{"status":"ok"} 200', 'TLS');
 	like(`$curl -d abc '$url$echo&delay_ms=50'`, qr/"body":"abc".* 202\z/, 'a body over TLS');
+	is(`curl -sS -m 5 -w ' %{http_code}' http://localhost:$t->{port}/healthz`,
+		'{"error":"this port speaks HTTPS: write https:// for it","code":"VALIDATION_ERROR"} 400',
+		'http:// for https://');
 	my $old = "--ciphers 'ALL:\@SECLEVEL=0' --tls-max";
 	is(`$curl $old $_ $url/healthz`, '{"status":"ok"} 200', "TLS $_") foreach qw(1.2 1.3);
 	is(`$curl --tlsv1.0 $old $_ $url/healthz 2> $dir/log`, ' 000', "no TLS $_") foreach qw(1.0 1.1);
