@@ -118,6 +118,9 @@ typedef struct ls_decode_options
 #define LS_DECODE_IGNORED_LEN 64 /* bytes of such a name */
 #define LS_DECODE_MAX_REPEATED 4 /* names of an event that are told */
 
+/* 1980: an earlier time is none that was logged, but a number of another unit, or a clock that was not set. */
+#define LS_DECODE_EARLY (INT64_C(315532800) * LS_USECS_PER_SEC)
+
 typedef struct ls_decode_error
 {
 	uint32_t index;   /* position of the event in the request */
@@ -134,7 +137,8 @@ typedef struct ls_decode_error
 typedef struct ls_decode_warning
 {
 	uint32_t index;  /* position of the event in the request */
-	ls_str repeated; /* names that were sent with several values; empty: it is past its retention */
+	ls_str repeated; /* names that were sent with several values; empty: it is about the time */
+	bool early;      /* the time is before LS_DECODE_EARLY; else past the retention */
 } ls_decode_warning;
 
 typedef enum ls_decode_failure
@@ -164,6 +168,7 @@ typedef struct ls_decode_result
 	uint32_t rejected_by_size;
 
 	uint32_t past_retention; /* accepted, but older than what their index keeps */
+	uint32_t early;          /* those that are kept, but are before LS_DECODE_EARLY */
 
 	/* What to say of accepted events, the first of them by position. */
 	ls_decode_warning warnings[LS_DECODE_MAX_ERRORS];

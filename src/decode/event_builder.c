@@ -26,6 +26,7 @@ ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *option
 	result->n_errors = 0;
 	result->rejected_by_size = 0;
 	result->past_retention = 0;
+	result->early = 0;
 	result->n_warnings = 0;
 	result->rejected_bits = NULL;
 	result->n_rejected_words = 0;
@@ -538,13 +539,13 @@ goes_on(ls_event_builder *builder)
 }
 
 static void
-add_warning(ls_event_builder *builder, ls_str repeated)
+add_warning(ls_event_builder *builder, ls_str repeated, bool early)
 {
 	ls_decode_result *result = builder->result;
 
 	if (result->n_warnings < LS_DECODE_MAX_ERRORS)
 		result->warnings[result->n_warnings++] =
-			(ls_decode_warning){result->accepted + result->rejected, repeated};
+			(ls_decode_warning){result->accepted + result->rejected, repeated, early};
 }
 
 /* Tells which names had several values.  A long one is told by its begin. */
@@ -567,7 +568,7 @@ tell_repeated(ls_event_builder *builder)
 					  ls_utf8_prefix_bytes(name.data, name.len, LS_DECODE_IGNORED_LEN));
 	}
 	if (!names.failed)
-		add_warning(builder, ls_str_make(names.data, names.len));
+		add_warning(builder, ls_str_make(names.data, names.len), false);
 }
 
 bool
@@ -611,8 +612,13 @@ ls_event_builder_commit(ls_event_builder *builder, size_t bytes)
 			tell_repeated(builder);
 		if (event->timestamp < builder->oldest)
 		{
-			add_warning(builder, LS_STR(""));
+			add_warning(builder, LS_STR(""), false);
 			result->past_retention++;
+		}
+		else if (event->timestamp < LS_DECODE_EARLY)
+		{
+			add_warning(builder, LS_STR(""), true);
+			result->early++;
 		}
 	}
 	result->accepted++;
@@ -659,6 +665,7 @@ ls_event_builder_fail(ls_event_builder *builder, ls_decode_failure failure, cons
 		result->accepted = 0;
 		result->dropped = 0;
 		result->past_retention = 0;
+		result->early = 0;
 		result->n_warnings = 0;
 		result->bytes = 0;
 		if (builder->options->sink.undo != NULL)

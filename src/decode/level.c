@@ -187,34 +187,6 @@ without_offset(ls_str text)
 	return text;
 }
 
-bool
-ls_level_of_name(ls_str text, ls_str *standard)
-{
-	if (text.len == 1)
-	{
-		*standard = level_of_letter(text.data[0]);
-		return standard->len > 0;
-	}
-	if (text.len < 3 || text.len > LONGEST_NAME)
-		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-	{
-		/* The first letter rules out most names before any call. */
-		if ((text.data[0] | 0x20) == names[i].name.data[0] && ls_str_eq_nocase(text, names[i].name))
-		{
-			*standard = names[i].level;
-			return true;
-		}
-	}
-	if (text.data[text.len - 1] >= '0' && text.data[text.len - 1] <= '9')
-	{
-		ls_str name = without_offset(text);
-
-		return name.len < text.len && ls_level_of_name(name, standard);
-	}
-	return false;
-}
-
 /* Digits, and nothing but zeros after a point: how some languages write a whole number. */
 static bool
 whole_number(ls_str text, uint64_t *number)
@@ -238,6 +210,42 @@ whole_number(ls_str text, uint64_t *number)
 			return false;
 	}
 	return true;
+}
+
+bool
+ls_level_of_name(ls_str text, ls_str *standard)
+{
+	if (text.len == 1)
+	{
+		*standard = level_of_letter(text.data[0]);
+		return standard->len > 0;
+	}
+	if (text.len < 3 || text.len > LONGEST_NAME)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		/* The first letter rules out most names before any call. */
+		if ((text.data[0] | 0x20) == names[i].name.data[0] && ls_str_eq_nocase(text, names[i].name))
+		{
+			*standard = names[i].level;
+			return true;
+		}
+	}
+	if (text.data[text.len - 1] >= '0' && text.data[text.len - 1] <= '9')
+	{
+		ls_str name = without_offset(text);
+		uint64_t number;
+
+		/* Python's name of a level that has none. */
+		if (text.len > 6 && memcmp(text.data, "Level ", 6) == 0 &&
+			whole_number(ls_str_make(text.data + 6, text.len - 6), &number))
+		{
+			*standard = ls_level_of_number(number, LS_LEVELS_PYTHON);
+			return standard->len > 0;
+		}
+		return name.len < text.len && ls_level_of_name(name, standard);
+	}
+	return false;
 }
 
 ls_str

@@ -155,6 +155,19 @@ metadata_text(const ls_loki *loki)
 	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
 }
 
+/* The answer has no place for a warning: a time that is none is an attribute, and nobody looks in 1970. */
+static void
+keep_time(ls_event_builder *builder)
+{
+	char iso[LS_TIME_ISO_LENGTH + 1];
+
+	ls_time_format_iso(builder->event.timestamp, iso);
+	ls_event_builder_attribute(
+		builder, LS_STR("timestamp"), LS_KIND_STRING,
+		ls_arena_strdup(builder->options->scratch, ls_str_make(iso, LS_TIME_ISO_LENGTH)), 0);
+	builder->event.timestamp = builder->options->now;
+}
+
 bool
 ls_loki_entry_end(ls_loki *loki, bool has_time, ls_str line, size_t bytes)
 {
@@ -177,6 +190,8 @@ ls_loki_entry_end(ls_loki *loki, bool has_time, ls_str line, size_t bytes)
 		if (!has_time)
 			ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "timestamp",
 									"expected nanoseconds since 1970 as a string");
+		if (builder->event.timestamp < LS_DECODE_EARLY)
+			keep_time(builder);
 		take_known(loki);
 		ls_event_builder_field(builder, LS_FIELD_EVENT, line.len > 0 ? line : metadata_text(loki));
 		add_attributes(loki, &loki->metadata);

@@ -142,6 +142,11 @@ extern ls_error_form ls_wire_error_form_of(const ls_request *request);
 extern bool ls_wire_is_lines(const ls_request *request);
 extern bool ls_wire_is_protobuf(const ls_request *request);
 
+/* What is said of a time before LS_DECODE_EARLY. */
+#define LS_EARLY_TIME                                                                          \
+	"the time is before 1980; a number is seconds, milliseconds, microseconds or nanoseconds " \
+	"since 1970"
+
 /* Names of members that nobody reads, as header X-Ignored-Fields; wire_json.c. */
 extern void ls_wire_add_ignored(const ls_decode_result *decoded, ls_arena *arena,
 								ls_response *response);

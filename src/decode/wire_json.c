@@ -96,6 +96,11 @@ append_warning(ls_buf *buf, const ls_decode_warning *warning, bool single)
 	ls_buf_char(buf, '{');
 	if (!single)
 		ls_buf_printf(buf, "\"index\":%u,", warning->index);
+	if (warning->early)
+	{
+		ls_buf_lit(buf, "\"code\":\"UNLIKELY_TIME\",\"message\":\"" LS_EARLY_TIME "\"}");
+		return;
+	}
 	if (warning->repeated.len == 0)
 	{
 		ls_buf_lit(buf, "\"code\":\"PAST_RETENTION\",\"message\":\"the event is older than what "

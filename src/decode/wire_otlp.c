@@ -17,17 +17,20 @@ ls_otlp_message(ls_arena *arena, const ls_decode_result *result)
 	ls_str rejections = ls_rejections(arena, result, "record", "log records");
 	ls_buf buf;
 
-	if (result->past_retention == 0)
+	if (result->past_retention == 0 && result->early == 0)
 		return rejections;
 	ls_buf_init(&buf, arena);
 	ls_buf_str(&buf, rejections);
-	ls_buf_printf(&buf,
-				  "%s%u of %u log records are older than what their index keeps, and will be "
-				  "removed soon",
-				  rejections.len > 0 ? "; " : "", result->past_retention,
-				  result->accepted + result->rejected);
-	return buf.failed ? LS_STR("some are older than what their index keeps")
-					  : ls_str_make(buf.data, buf.len);
+	if (result->past_retention > 0)
+		ls_buf_printf(&buf,
+					  "%s%u of %u log records are older than what their index keeps, and will be "
+					  "removed soon",
+					  buf.len > 0 ? "; " : "", result->past_retention,
+					  result->accepted + result->rejected);
+	if (result->early > 0)
+		ls_buf_printf(&buf, "%s%u of %u log records have a time before 1980",
+					  buf.len > 0 ? "; " : "", result->early, result->accepted + result->rejected);
+	return buf.failed ? LS_STR("some have an unlikely time") : ls_str_make(buf.data, buf.len);
 }
 
 void

@@ -315,7 +315,8 @@ put_sharing(head_writer *w)
 		put_header(w, LS_STR("Access-Control-Expose-Headers"),
 				   LS_STR("X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, "
 						  "X-RateLimit-Reset, X-Rejected-Count, X-Ignored-Fields, "
-						  "X-Past-Retention-Count, X-Quota-State, Idempotency-Replayed"));
+						  "X-Past-Retention-Count, X-Unlikely-Time-Count, X-Quota-State, "
+						  "Idempotency-Replayed"));
 }
 
 static bool

@@ -228,6 +228,9 @@ ls_accept_keep(ls_accept *accept, const ls_wire_format *format, const ls_request
 	if (result->past_retention > 0)
 		ls_response_header(&entry->headers, LS_STR("X-Past-Retention-Count"),
 						   kept_number(accept, result->past_retention));
+	if (result->early > 0)
+		ls_response_header(&entry->headers, LS_STR("X-Unlikely-Time-Count"),
+						   kept_number(accept, result->early));
 	if (deferred)
 		ls_response_header(&entry->headers, LS_STR("X-Quota-State"), LS_STR("throttled"));
 	if (ls_accept_cost(accept) >= REPORT_COST)

@@ -334,6 +334,10 @@ test_loggers(void)
 	check("{\"message\":\"m\",\"severity\":800,\"insertId\":\"i\"}",
 		  "event=m level=fatal .insertId=s:i");
 
+	/* what Python calls a level without a name */
+	check("{\"event\":\"m\",\"level\":\"Level 25\"}", "event=m level=info");
+	check("{\"event\":\"m\",\"level\":\"Level 200\"}", "event=m level=Level 200");
+
 	/* a number that contradicts a name is kept; of two with one name the first counts */
 	check("{\"event\":\"m\",\"level\":30,\"severity\":\"ERROR\"}",
 		  "event=m level=error .level=i:30");
@@ -1040,6 +1044,20 @@ test_retention(void)
 	is_int(result.past_retention + result.n_warnings, 0, "has none");
 }
 
+/* A time that is a number of another unit: taken, and told. */
+static void
+test_early(void)
+{
+	run(ls_decode_batch, LS_STR("[{\"event\":\"a\",\"timestamp\":1},{\"event\":\"b\",\"timestamp\":"
+								"315532799},{\"event\":\"c\",\"timestamp\":315532800},"
+								"{\"event\":\"d\",\"index\":\"web\",\"timestamp\":1}]"));
+	is_int(result.accepted, 4, "early times are taken");
+	is_int(result.early, 2, "and counted, but for those that are past their retention");
+	is_int(result.n_warnings, 3, "each is told");
+	ok(result.warnings[0].early && result.warnings[1].early && !result.warnings[2].early,
+	   "as what it is");
+}
+
 /* The names of one event whose second value is lost; empty: none. */
 static void
 repeats(const char *body, const char *expected, const char *names)
@@ -1114,6 +1132,7 @@ main(void)
 	test_limits();
 	test_retention();
 	test_repeated();
+	test_early();
 	test_normalize();
 	test_builders();
 	test_memory();

@@ -198,9 +198,11 @@ test_times(void)
 	at("", 1700000000123456789, 0, "2023-11-14T22:13:20.123Z event=x");
 	at("\"1700000000.5\"", 1700000000, 500000000, "2023-11-14T22:13:20.500Z event=x");
 	at("\"0\"", 0, 0, "event=x");
-	at("\"1\"", 0, 1, "1970-01-01T00:00:01.000Z event=x");
+	at("\"1\"", 0, 1, "event=x .timestamp=s:1970-01-01T00:00:01.000Z");
 	/* since a machine without a clock started: in coarser units that would be in the future */
-	at("\"3600000000000\"", 3600, 0, "1970-01-01T01:00:00.000Z event=x");
+	at("\"3600000000000\"", 3600, 0, "event=x .timestamp=s:1970-01-01T01:00:00.000Z");
+	at("", (uint64_t) -5, 0, "event=x .timestamp=s:1969-12-31T23:59:55.000Z");
+	at("\"315532800000000000\"", 315532800, 0, "1980-01-01T00:00:00.000Z event=x");
 }
 
 int

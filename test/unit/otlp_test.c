@@ -118,6 +118,8 @@ test_json(void)
 				"2023-11-14T22:13:20.123Z event=x \n", "milliseconds for nanoseconds");
 	json_record("\"timeUnixNano\":\"3600000000000\",\"body\":{\"stringValue\":\"x\"}",
 				"1970-01-01T01:00:00.000Z event=x \n", "nanoseconds since a machine started");
+	is_str(ls_otlp_message(arena, &result), "1 of 1 log records have a time before 1980",
+		   "which the answer says");
 	json_record("\"body\":{\"stringValue\":\"x\"},\"attributes\":[{\"key\":\"a\",\"value\":{"
 				"\"intValue\":1}},{\"key\":\"a\",\"value\":{\"intValue\":2}}]",
 				"event=x .a=i:1 \n", "an attribute twice");

@@ -182,6 +182,12 @@ $r = post($batch, body => '["a", {"event": "b", "level": "info", "level": "warn"
 is_deeply([ $r->{headers}{'x-ignored-fields'}, $r->{json}{data}{warnings} ], [ 'level',
 	[ { index => 1, code => 'REPEATED_NAME', message => "${twice}level" } ] ], 'in a batch');
 $sent += 3;
+$r = post($single, json => { event => 'early', timestamp => 1 });
+is($r->{headers}{'x-unlikely-time-count'}, 1, 'a header counts early events');
+is_deeply($r->{json}{data}{warnings}, [ { code => 'UNLIKELY_TIME', message => 'the time is before 1980; '
+	. 'a number is seconds, milliseconds, microseconds or nanoseconds since 1970' } ],
+		'a number that is no time');
+$sent += 1;
 my $form = { 'Content-Type' => 'application/x-www-form-urlencoded' };
 $r = post($single, body => 'event=x', headers => $form);
 like("$r->{status} $r->{json}{error}",
