@@ -6,6 +6,7 @@
 #
 # Each mutation takes one check out of a copy of the tree, builds it and runs the
 # tests that should notice, until one fails.  All must be killed.  Environment:
+#	FROM     the name of the first one, to go on where a run has ended
 #	JOBS     2: copies at once
 #	CHECKED  1: these tests have just passed in this tree, so they are not run
 #	         without a mutation first
@@ -528,6 +529,11 @@ sub try_one
 	return $result;
 }
 
+if (defined $ENV{FROM})
+{
+	shift @mutations while @mutations && $mutations[0][0] ne $ENV{FROM};
+	die "there is no mutation '$ENV{FROM}'\n" if !@mutations;
+}
 @mutations = grep { $_->[0] =~ $pattern } @mutations;
 if (@ARGV && $ARGV[0] eq '--stale')
 {
