@@ -112,15 +112,93 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.require_coordinator() IS
 'An error where there is no Citus, and on its worker nodes';
 
+-- All rows of the tables of events, as sums of all their numbers: what must be the same after a move.
+CREATE OR REPLACE FUNCTION logsvc_internal.events_counted() RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	t record;
+	one jsonb;
+	counted jsonb := '{}';
+BEGIN
+	FOR t IN SELECT c.oid::regclass AS name, c.relname, string_agg(format(', %L, coalesce(sum(t.%I::numeric), 0)',
+			a.attname, a.attname), '' ORDER BY a.attnum) AS sums
+		FROM unnest(logsvc_internal.event_tables()) e JOIN pg_class c ON c.oid = e JOIN pg_attribute a ON a.attrelid = e
+		WHERE a.attnum > 0 AND NOT a.attisdropped AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+		GROUP BY c.oid, c.relname
+	LOOP
+		EXECUTE format('SELECT jsonb_build_object(''count'', count(*)%s) FROM %s t', t.sums, t.name) INTO one;
+		counted := counted || jsonb_build_object(t.relname, one);
+	END LOOP;
+	RETURN counted;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.events_counted() IS
+'For each table of events: how many rows, and the sum of each column of integers';
+
+-- Nothing is locked before the service has ended, and nobody writes after it.
+CREATE OR REPLACE FUNCTION logsvc_internal.lock_events() RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NOT logsvc_internal.pause_service() THEN
+		RAISE EXCEPTION 'the workers of the service did not end' USING ERRCODE = 'lock_not_available',
+			HINT = 'Try it again.';
+	END IF;
+	EXECUTE (SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', string_agg(t::text, ', ' ORDER BY n))
+		FROM unnest(logsvc_internal.event_tables()) WITH ORDINALITY AS u (t, n));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.lock_events() IS
+'Ends the workers of the service until the transaction is over, and locks the tables of events';
+
+-- Is everything as it was counted before?  How many events are in queue and store.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_events(before jsonb) RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	counted jsonb := logsvc_internal.events_counted();
+BEGIN
+	IF logsvc_internal.events_elsewhere() OR counted <> before THEN
+		RAISE EXCEPTION 'the events are not where they should be' USING DETAIL = format('before: %s; now: %s', before, counted);
+	END IF;
+	RETURN (counted #>> '{part,rows}')::bigint + (counted #>> '{queue,rows}')::bigint;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_events(jsonb) IS
+'An error if the tables of events are not as events_counted() has said before; returns the events of queue and store';
+
+-- Citus lets a distributed table refer to other tables of its own only.  So what refers to the organization does
+-- not while it is distributed; erase_organizations() deletes its rows itself.
+CREATE OR REPLACE FUNCTION logsvc_internal.refer_to_organizations(refer boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	name text;
+BEGIN
+	FOREACH name IN ARRAY '{deferred,deletion,ingest_day}'::text[] LOOP
+		EXECUTE format('ALTER TABLE logsvc_internal.%1$I DROP CONSTRAINT IF EXISTS %2$I', name, name || '_organization_id_fkey');
+		IF refer THEN
+			-- A row that was made while its organization was erased would be in the way for ever.
+			EXECUTE format('DELETE FROM logsvc_internal.%I t WHERE NOT EXISTS (SELECT FROM logsvc_internal.organization o'
+				' WHERE o.id = t.organization_id)', name);
+			EXECUTE format('ALTER TABLE logsvc_internal.%1$I ADD CONSTRAINT %2$I FOREIGN KEY (organization_id)'
+				' REFERENCES logsvc_internal.organization ON DELETE CASCADE', name, name || '_organization_id_fkey');
+		END IF;
+	END LOOP;
+	-- It has no key: a shard that moves while rows are deleted needs all columns.
+	EXECUTE 'ALTER TABLE logsvc_internal.ingest_tally REPLICA IDENTITY ' || CASE WHEN refer THEN 'DEFAULT' ELSE 'FULL' END;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.refer_to_organizations(boolean) IS
+'Before tables of events are distributed (false), and after they were: foreign keys to the organization, replica identity';
+
 -- One shard, on the coordinator, because the service runs there and works on what is there.  All or
 -- nothing: what Citus does is part of this transaction.
 CREATE OR REPLACE FUNCTION logsvc.distribute("check" boolean DEFAULT false) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
 DECLARE
-	events bigint;
-	kept bigint;
+	tables CONSTANT regclass[] := logsvc_internal.event_tables();
+	counted jsonb;
 	n int;
+	t regclass;
 	other record;
 BEGIN
 	PERFORM logsvc_internal.require_operator();
@@ -132,11 +210,13 @@ BEGIN
 		RAISE EXCEPTION 'Citus does not know the coordinator' USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'SELECT citus_set_coordinator_host(name, port), with what other nodes reach it by.';
 	END IF;
-	SELECT count(*) INTO n FROM pg_dist_partition d
-	WHERE d.logicalrelid IN ('logsvc_internal.part'::regclass, 'logsvc_internal.queue'::regclass);
-	IF n = 1 OR logsvc_internal.events_elsewhere() THEN
+	SELECT count(*) INTO n FROM pg_dist_partition d WHERE d.logicalrelid = ANY (tables);
+	IF logsvc_internal.events_elsewhere() THEN
 		RAISE EXCEPTION 'tables of events are distributed otherwise' USING ERRCODE = 'object_not_in_prerequisite_state',
 			DETAIL = 'The service needs one shard of each, on the coordinator.';
+	ELSIF n NOT IN (0, cardinality(tables)) THEN
+		RAISE EXCEPTION 'not all tables of events are distributed' USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'SELECT logsvc.undistribute() first.';
 	END IF;
 	SELECT string_agg(format('%s: %s', s.node, CASE WHEN s.answers THEN s.found ELSE 'does not answer' END), '; ') AS said
 	INTO other FROM logsvc.node_status() s
@@ -149,67 +229,39 @@ BEGIN
 			'events', s.events, 'bytes', s.bytes) FROM logsvc.node_status() s WHERE s.role = 'coordinator');
 	END IF;
 
-	IF NOT logsvc_internal.pause_service() THEN
-		RAISE EXCEPTION 'the workers of the service did not end' USING ERRCODE = 'lock_not_available',
-			HINT = 'Try it again.';
-	END IF;
-	LOCK TABLE logsvc_internal.queue, logsvc_internal.part IN ACCESS EXCLUSIVE MODE;
-	SELECT coalesce(sum(t.rows), 0) INTO events FROM (SELECT p.rows FROM logsvc_internal.part p
-		UNION ALL SELECT q.rows FROM logsvc_internal.queue q) AS t;
+	PERFORM logsvc_internal.lock_events();
+	counted := logsvc_internal.events_counted();
 	-- Citus chooses among the nodes that take shards, so there is one only, for now.
 	FOR other IN SELECT d.nodename, d.nodeport, d.groupid, d.shouldhaveshards FROM pg_dist_node d
 		WHERE d.noderole = 'primary' AND d.shouldhaveshards <> (d.groupid = 0)
 	LOOP
 		PERFORM citus_set_node_property(other.nodename, other.nodeport, 'shouldhaveshards', other.groupid = 0);
 	END LOOP;
+	PERFORM logsvc_internal.refer_to_organizations(false);
 	PERFORM create_distributed_table('logsvc_internal.part', 'organization_id', colocate_with => 'none', shard_count => 1);
-	PERFORM create_distributed_table('logsvc_internal.queue', 'organization_id', colocate_with => 'logsvc_internal.part');
-	PERFORM truncate_local_data_after_distributing_table('logsvc_internal.part');
-	PERFORM truncate_local_data_after_distributing_table('logsvc_internal.queue');
-	SELECT coalesce(sum(t.rows), 0) INTO kept FROM (SELECT p.rows FROM logsvc_internal.part p
-		UNION ALL SELECT q.rows FROM logsvc_internal.queue q) AS t;
-	IF logsvc_internal.events_elsewhere() OR kept <> events THEN
-		RAISE EXCEPTION 'the events are not where they should be: % of %', kept, events;
-	END IF;
-	RETURN jsonb_build_object('distributed', true, 'changed', true, 'events', events);
+	FOREACH t IN ARRAY tables LOOP
+		IF t <> 'logsvc_internal.part'::regclass THEN
+			PERFORM create_distributed_table(t, 'organization_id', colocate_with => 'logsvc_internal.part');
+		END IF;
+		PERFORM truncate_local_data_after_distributing_table(t);
+	END LOOP;
+	RETURN jsonb_build_object('distributed', true, 'changed', true, 'events', logsvc_internal.check_events(counted));
 END
 $$;
 COMMENT ON FUNCTION logsvc.distribute(boolean) IS
 'Operators: distributes the tables of events with Citus, as one shard on the coordinator; check: only tells';
 
--- The shards become tables again, and what was in them goes back.  Citus' own way makes another table, which
--- would not be that of the extension.
-CREATE OR REPLACE FUNCTION logsvc.undistribute() RETURNS jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
+-- What Citus knows of a table and its partitions, on all nodes.  Its own way makes another table, which would not
+-- be that of the extension.
+CREATE OR REPLACE FUNCTION logsvc_internal.forget_distributed(parent regclass) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	parents CONSTANT regclass[] := '{logsvc_internal.queue,logsvc_internal.part}';
-	shards regclass[];
-	events bigint;
-	kept bigint;
 	t record;
 BEGIN
-	PERFORM logsvc_internal.require_operator();
-	PERFORM logsvc_internal.require_coordinator();
-	IF NOT EXISTS (SELECT FROM pg_dist_partition d WHERE d.logicalrelid = ANY (parents)) THEN
-		RETURN jsonb_build_object('distributed', false, 'changed', false);
-	END IF;
-	shards := ARRAY(SELECT logsvc_internal.stored_in(p) FROM unnest(parents) WITH ORDINALITY AS u (p, n) ORDER BY n);
-	IF logsvc_internal.events_elsewhere() OR shards && parents THEN
-		RAISE EXCEPTION 'the events are not in one shard on this server' USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'Move the shard here with citus_move_shard_placement first.';
-	END IF;
-	IF NOT logsvc_internal.pause_service() THEN
-		RAISE EXCEPTION 'the workers of the service did not end' USING ERRCODE = 'lock_not_available',
-			HINT = 'Try it again.';
-	END IF;
-	LOCK TABLE logsvc_internal.queue, logsvc_internal.part IN ACCESS EXCLUSIVE MODE;
-	SELECT coalesce(sum(u.rows), 0) INTO events FROM (SELECT p.rows FROM logsvc_internal.part p
-		UNION ALL SELECT q.rows FROM logsvc_internal.queue q) AS u;
-	FOR t IN SELECT p.oid, p.relname::text AS name, c.oid AS trigger, c.tgname FROM unnest(parents) AS u (parent)
-		JOIN pg_class p ON p.oid = u.parent OR p.oid IN (SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = u.parent)
+	FOR t IN SELECT p.oid, p.relname::text AS name, c.tgname FROM pg_class p
 		LEFT JOIN pg_trigger c ON c.tgrelid = p.oid AND c.tgfoid = 'pg_catalog.citus_truncate_trigger'::regproc
-		ORDER BY p.oid <> u.parent
+		WHERE p.oid = parent OR p.oid IN (SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = parent)
+		ORDER BY p.oid <> parent
 	LOOP
 		PERFORM master_remove_distributed_table_metadata_from_workers(t.oid, 'logsvc_internal', t.name);
 		PERFORM citus_drop_all_shards(t.oid, 'logsvc_internal', t.name, drop_shards_metadata_only => true);
@@ -219,14 +271,44 @@ BEGIN
 			EXECUTE format('DROP TRIGGER %I ON logsvc_internal.%I', t.tgname, t.name);
 		END IF;
 	END LOOP;
-	EXECUTE format('INSERT INTO logsvc_internal.queue SELECT * FROM %s', shards[1]);
-	EXECUTE format('INSERT INTO logsvc_internal.part SELECT * FROM %s', shards[2]);
-	EXECUTE format('DROP TABLE %s, %s', shards[1], shards[2]);
-	SELECT coalesce(sum(u.rows), 0) INTO kept FROM (SELECT p.rows FROM logsvc_internal.part p
-		UNION ALL SELECT q.rows FROM logsvc_internal.queue q) AS u;
-	IF kept <> events THEN
-		RAISE EXCEPTION 'the events are not where they should be: % of %', kept, events;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.forget_distributed(regclass) IS
+'Makes a distributed table an ordinary one for Citus; its shards become tables that Citus does not know';
+
+-- The shards become tables again, and what was in them goes back.
+CREATE OR REPLACE FUNCTION logsvc.undistribute() RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
+DECLARE
+	tables regclass[];
+	shards regclass[];
+	counted jsonb;
+	events bigint;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	PERFORM logsvc_internal.require_coordinator();
+	SELECT array_agg(t ORDER BY n), array_agg(logsvc_internal.stored_in(t) ORDER BY n) INTO tables, shards
+	FROM unnest(logsvc_internal.event_tables()) WITH ORDINALITY AS u (t, n)
+	WHERE t IN (SELECT d.logicalrelid FROM pg_dist_partition d);
+	IF tables IS NULL THEN
+		RETURN jsonb_build_object('distributed', false, 'changed', false);
 	END IF;
+	IF logsvc_internal.events_elsewhere() OR shards && tables THEN
+		RAISE EXCEPTION 'the events are not in one shard on this server' USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'Move the shard here with citus_move_shard_placement first.';
+	END IF;
+	PERFORM logsvc_internal.lock_events();
+	counted := logsvc_internal.events_counted();
+	FOR i IN 1 .. cardinality(tables) LOOP
+		PERFORM logsvc_internal.forget_distributed(tables[i]);
+	END LOOP;
+	FOR i IN 1 .. cardinality(tables) LOOP
+		EXECUTE format('INSERT INTO %s SELECT * FROM %s', tables[i], shards[i]);
+	END LOOP;
+	EXECUTE 'DROP TABLE ' || array_to_string(shards, ', ');
+	events := logsvc_internal.check_events(counted);
+	PERFORM logsvc_internal.refer_to_organizations(true);
 	RETURN jsonb_build_object('distributed', false, 'changed', true, 'events', events);
 END
 $$;

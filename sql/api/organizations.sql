@@ -514,11 +514,12 @@ BEGIN
 	LOOP
 		UPDATE logsvc_internal.organization o SET erasing_since = at
 		WHERE o.id = doomed AND o.erasing_since IS NULL;
-		-- What can be much; the rest goes with the organization.
-		FOREACH name IN ARRAY '{dead_letter,part,export_file,audit_entry,ai_credit_entry,outbox,invitation,access_token,api_key}'::text[]
+		-- What can be much, and what does not refer to the organization while it is distributed; the
+		-- rest goes with it.  What is deferred moves into the queue or is counted as discarded.
+		FOREACH name IN ARRAY '{deferred,dead_letter,part,deletion,ingest_tally,ingest_day,export_file,audit_entry,ai_credit_entry,outbox,invitation,access_token,api_key}'::text[]
 		LOOP
 			-- A part has up to a megabyte of its own.
-			weight := CASE name WHEN 'part' THEN 10 WHEN 'export_file' THEN 10 ELSE 1 END;
+			weight := CASE WHEN name IN ('part', 'deferred', 'export_file') THEN 10 ELSE 1 END;
 			EXECUTE format('DELETE FROM logsvc_internal.%1$I WHERE organization_id = $1 AND ctid = ANY '
 				'(ARRAY(SELECT t.ctid FROM logsvc_internal.%1$I t WHERE t.organization_id = $1 LIMIT $2))', name)
 			USING doomed, (budget + weight - 1) / weight;

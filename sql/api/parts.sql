@@ -73,6 +73,11 @@ GRANT SELECT ON logsvc.parts TO logsvc_admin;
 
 -- ---- where Citus distributes the store ----
 
+CREATE OR REPLACE FUNCTION logsvc_internal.event_tables() RETURNS regclass[]
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_event_tables';
+COMMENT ON FUNCTION logsvc_internal.event_tables() IS
+'The tables of events, which logsvc.distribute() distributes by organization';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.stored_in(a regclass) RETURNS regclass
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_stored_in';
 COMMENT ON FUNCTION logsvc_internal.stored_in(regclass) IS

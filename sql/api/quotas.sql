@@ -145,7 +145,7 @@ BEGIN
 	SELECT g.organization_id, g.day, g.test, sum(g.bytes), sum(g.events)
 	FROM gone g JOIN logsvc_internal.organization o ON o.id = g.organization_id
 	GROUP BY 1, 2, 3
-	ON CONFLICT ON CONSTRAINT ingest_day_pkey DO UPDATE
+	ON CONFLICT (organization_id, day, test) DO UPDATE
 		SET bytes = d.bytes + excluded.bytes, events = d.events + excluded.events;
 	-- Of the last minute of a day the next day tells.
 	IF before < today THEN
@@ -187,7 +187,7 @@ BEGIN
 	INSERT INTO logsvc_internal.ingest_day AS d
 		(organization_id, day, test, discarded_bytes, discarded_events)
 	VALUES (organization, of_day, false, gone.bytes, gone.events)
-	ON CONFLICT ON CONSTRAINT ingest_day_pkey DO UPDATE
+	ON CONFLICT (organization_id, day, test) DO UPDATE
 		SET discarded_bytes = d.discarded_bytes + excluded.discarded_bytes,
 			discarded_events = d.discarded_events + excluded.discarded_events;
 	PERFORM logsvc_internal.audit(organization, 'quota.events_discarded',

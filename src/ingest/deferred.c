@@ -57,6 +57,7 @@ ls_deferred_insert(const pg_uuid_t *organization, uint64 batch, int64 bytes, ls_
 		if (plan == NULL || SPI_keepplan(plan) != 0)
 			elog(ERROR, "could not prepare the deferral of events");
 	}
+	ls_store_hold();
 	if (SPI_execute_plan(plan, values, NULL, false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not defer events");
 	pfree(DatumGetPointer(values[7]));

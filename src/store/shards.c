@@ -14,7 +14,8 @@
  * it gets here.
  *
  * When Citus moves a shard to another server, it keeps writers away with a lock of its own.  So who
- * writes takes that lock too, and looks again where the table is.
+ * writes takes that lock too, and looks again where the table is: where the service begins to write,
+ * and for every other statement, also one of a kept plan, when it starts.
  *
  * Commands that are not planned (TRUNCATE, locks, sizes) ask for the table that has the rows,
  * with ls_store_here.  What makes, attaches and drops partitions names the distributed table,
@@ -30,10 +31,14 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
+#include "parser/parsetree.h"
 #include "storage/lmgr.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -42,8 +47,13 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+PG_FUNCTION_INFO_V1(logsvc_event_tables);
 PG_FUNCTION_INFO_V1(logsvc_stored_in);
 PG_FUNCTION_INFO_V1(logsvc_events_elsewhere);
+
+/* The tables of events.  In the order in which statements lock them, for those who lock them all. */
+static const char *const event_tables[] = {"queue",    "part",         "deferred",  "dead_letter",
+										   "deletion", "ingest_tally", "ingest_day"};
 
 /* What was found for a table; forgotten when something about the table changes. */
 typedef struct placed_table
@@ -54,9 +64,18 @@ typedef struct placed_table
 	uint32 group; /* of tables whose shards move together */
 } placed_table;
 
+/* A shard that a statement was planned over.  Never forgotten: plans may be kept. */
+typedef struct planned_shard
+{
+	Oid shard; /* hash key */
+	Oid table;
+} planned_shard;
+
 static HTAB *placed = NULL;
+static HTAB *planned = NULL;
 static uint64 changes = 0;
 static planner_hook_type previous_planner = NULL;
+static ExecutorStart_hook_type previous_start = NULL;
 
 /* ---- what Citus knows ---- */
 
@@ -218,7 +237,9 @@ place_of(Oid table)
 	if (placed == NULL)
 	{
 		HASHCTL control = {.keysize = sizeof(Oid), .entrysize = sizeof(placed_table)};
+		HASHCTL of_plans = {.keysize = sizeof(Oid), .entrysize = sizeof(planned_shard)};
 
+		planned = hash_create("logsvc planned shards", 128, &of_plans, HASH_ELEM | HASH_BLOBS);
 		placed = hash_create("logsvc shards", 128, &control, HASH_ELEM | HASH_BLOBS);
 		CacheRegisterRelcacheCallback(forget, (Datum) 0);
 	}
@@ -262,17 +283,22 @@ is_distributed(Oid table)
 bool
 ls_store_distributed(void)
 {
-	return is_distributed(store_table("part")) || is_distributed(store_table("queue"));
+	for (int i = 0; i < (int) lengthof(event_tables); i++)
+	{
+		if (is_distributed(store_table(event_tables[i])))
+			return true;
+	}
+	return false;
 }
 
 bool
 ls_store_elsewhere(void)
 {
-	const Oid tables[] = {store_table("part"), store_table("queue")};
-
-	for (int i = 0; i < (int) lengthof(tables); i++)
+	for (int i = 0; i < (int) lengthof(event_tables); i++)
 	{
-		if (is_distributed(tables[i]) && place_of(tables[i]).number == 0)
+		Oid table = store_table(event_tables[i]);
+
+		if (is_distributed(table) && place_of(table).number == 0)
 			return true;
 	}
 	return false;
@@ -327,7 +353,10 @@ redirect(Node *node, void *context)
 		while ((here = ls_store_here(table)) != entry->relid)
 		{
 			if (here != table)
+			{
 				LockRelationOid(here, entry->rellockmode);
+				((planned_shard *) hash_search(planned, &here, HASH_ENTER, NULL))->table = table;
+			}
 			ls_set_relid(query, entry, here);
 		}
 	}
@@ -343,11 +372,75 @@ plan(Query *query, const char *text, int cursor_options, ParamListInfo parameter
 							: standard_planner(query, text, cursor_options, parameters);
 }
 
+/* The table that a statement named and whose shard was planned instead; InvalidOid: none. */
+static Oid
+table_of_shard(Oid relation)
+{
+	planned_shard *found = hash_search(planned, &relation, HASH_FIND, NULL);
+	const char *table = found == NULL ? NULL : get_rel_name(found->table);
+	const char *shard = table == NULL ? NULL : get_rel_name(relation);
+
+	/* The shard may be gone, and another relation have its number. */
+	if (shard == NULL || strncmp(shard, table, strlen(table)) != 0 || shard[strlen(table)] != '_')
+		return InvalidOid;
+	return found->table;
+}
+
+/*
+ * A plan that is kept, or that was made a while ago, may have been made before its shard began to
+ * move.  What it wrote then could be written to what is left of the shard here.
+ */
+static void
+hold_written(const PlannedStmt *statement)
+{
+	List *shards = NIL;
+	List *tables = NIL;
+	ListCell *cell;
+	ListCell *of;
+
+	foreach (cell, statement->resultRelations)
+	{
+		Oid relation = rt_fetch(lfirst_int(cell), statement->rtable)->relid;
+		Oid table = table_of_shard(relation);
+
+		if (!OidIsValid(table))
+			continue;
+		shards = lappend_oid(shards, relation);
+		tables = lappend_oid(tables, table);
+	}
+	if (shards == NIL)
+		return;
+	ls_store_hold();
+	forboth(cell, shards, of, tables)
+	{
+		if (ls_store_here(lfirst_oid(of)) != lfirst_oid(cell))
+			ereport(ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					errmsg("the tables of events have moved to another server"),
+					errhint("Try it again."));
+	}
+	list_free(shards);
+	list_free(tables);
+}
+
+static void
+start(QueryDesc *query, int flags)
+{
+	if (planned != NULL && query->plannedstmt->resultRelations != NIL &&
+		(flags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		hold_written(query->plannedstmt);
+	if (previous_start)
+		previous_start(query, flags);
+	else
+		standard_ExecutorStart(query, flags);
+}
+
 void
 ls_store_shards_register(void)
 {
 	previous_planner = planner_hook;
 	planner_hook = plan;
+	previous_start = ExecutorStart_hook;
+	ExecutorStart_hook = start;
 }
 
 void
@@ -360,6 +453,18 @@ ls_store_use_shards(void)
 	/* What is done to shards here is done in this process, which holds locks on them. */
 	SetConfigOption("citus.enable_local_execution", "on", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("citus.node_connection_timeout", "5000", PGC_SUSET, PGC_S_OVERRIDE);
+}
+
+/* event_tables() returns regclass[] */
+Datum
+logsvc_event_tables(PG_FUNCTION_ARGS)
+{
+	Datum tables[lengthof(event_tables)];
+
+	for (int i = 0; i < (int) lengthof(event_tables); i++)
+		tables[i] = ObjectIdGetDatum(store_table(event_tables[i]));
+	PG_RETURN_ARRAYTYPE_P(construct_array(tables, lengthof(event_tables), REGCLASSOID, sizeof(Oid),
+										  true, TYPALIGN_INT));
 }
 
 /* stored_in(a regclass) returns regclass: the table that has the rows of a table. */

@@ -121,7 +121,10 @@ extern bool ls_store_distributed(void);
  */
 extern bool ls_store_elsewhere(void);
 
-/* Keeps the shards from moving to another server until the transaction is over, as who writes must. */
+/*
+ * Keeps the shards from moving to another server until the transaction is over.  Statements that
+ * write do it when they start, and fail when it is too late; who does it before does not fail.
+ */
 extern void ls_store_hold(void);
 
 /* Makes statements over such a table statements over its shard; called by _PG_init. */

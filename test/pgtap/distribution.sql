@@ -1,10 +1,13 @@
 -- The tables of events can be distributed over servers by their organization: what
 -- Citus would refuse is refused here, without Citus.
-SELECT plan(13);
+SELECT plan(19);
 
 CREATE TEMP TABLE distributed (name regclass);
-INSERT INTO distributed SELECT format('logsvc_internal.%I', t)::regclass
-FROM unnest('{part,queue,deferred,dead_letter,deletion,ingest_tally,ingest_day}'::text[]) AS t;
+INSERT INTO distributed SELECT t FROM unnest(logsvc_internal.event_tables()) AS t;
+SELECT is((SELECT string_agg(name::text, ' ' ORDER BY name::text) FROM distributed),
+	(SELECT string_agg('logsvc_internal.' || t, ' ' ORDER BY t) FROM
+		unnest('{part,queue,deferred,dead_letter,deletion,ingest_tally,ingest_day}'::text[]) AS t),
+	'the tables of events');
 INSERT INTO distributed SELECT i.inhrelid::regclass FROM pg_inherits i JOIN distributed d ON d.name = i.inhparent;
 -- Those that are made later.
 SELECT ok(logsvc_internal.make_part_partition('2020-02-29'), 'a day gets a partition');
@@ -48,6 +51,23 @@ SELECT is_empty($$
 	SELECT d.name, a.attname FROM distributed d JOIN pg_attribute a ON a.attrelid = d.name
 	WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attidentity <> '' OR a.attgenerated <> '')
 $$, 'no column numbers itself');
+
+-- ---- what changes while they are distributed ----
+
+CREATE TEMP VIEW referring AS SELECT k.conrelid::regclass AS name, k.conname,
+	pg_get_constraintdef(k.oid) AS definition
+FROM pg_constraint k JOIN distributed d ON d.name = k.conrelid WHERE k.contype = 'f';
+CREATE TEMP TABLE referred AS SELECT * FROM referring;
+INSERT INTO logsvc_internal.organization (slug, name) VALUES ('kept', 'Kept');
+SELECT lives_ok($$ SELECT logsvc_internal.refer_to_organizations(false) $$, 'before');
+SELECT is_empty($$ SELECT * FROM referring $$, 'none refers to its organization');
+INSERT INTO logsvc_internal.ingest_day (organization_id, day, test)
+SELECT o.id, current_date, false FROM logsvc_internal.organization o WHERE o.slug = 'kept'
+UNION ALL SELECT logsvc_internal.new_id(), current_date, false;
+SELECT lives_ok($$ SELECT logsvc_internal.refer_to_organizations(true) $$,
+	'and back, with a row of an organization that is gone');
+SELECT set_eq('SELECT * FROM referring', 'SELECT * FROM referred', 'all do as before');
+SELECT is((SELECT count(*) FROM logsvc_internal.ingest_day), 1::bigint, 'nothing else is gone');
 
 -- ---- without Citus ----
 
