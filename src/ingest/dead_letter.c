@@ -54,6 +54,8 @@ ls_failure_of(const ls_caught *caught)
 {
 	if (ls_store_is_corrupt(caught->sqlstate))
 		return LS_FAILURE_DATA;
+	if (caught->id == LS_ERROR_STORE_UNAVAILABLE)
+		return LS_FAILURE_STORE;
 	switch (ERRCODE_TO_CATEGORY(caught->sqlstate))
 	{
 		case MAKE_SQLSTATE('2', '2', '0', '0', '0'): /* data exceptions */

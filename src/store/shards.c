@@ -60,6 +60,7 @@ typedef struct placed_table
 {
 	Oid table;    /* hash key */
 	Oid here;     /* its shard, or itself */
+	bool away;    /* it is distributed, and not as one shard on this server */
 	int64 number; /* of the shard; 0: itself */
 	uint32 group; /* of tables whose shards move together */
 } placed_table;
@@ -74,6 +75,7 @@ typedef struct planned_shard
 static HTAB *placed = NULL;
 static HTAB *planned = NULL;
 static uint64 changes = 0;
+static bool of_service = false; /* is this process a worker of the service? */
 static planner_hook_type previous_planner = NULL;
 static ExecutorStart_hook_type previous_start = NULL;
 
@@ -148,6 +150,17 @@ local_shard(Oid table)
 	return DatumGetInt64(shard);
 }
 
+static bool
+is_distributed(Oid table)
+{
+	Datum found;
+
+	return citus_loaded() && OidIsValid(table) &&
+		   OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE)) &&
+		   look_up("pg_dist_partition", "pg_dist_partition_logical_relid_index", 1, F_OIDEQ,
+				   ObjectIdGetDatum(table), 1, &found) > 0;
+}
+
 /* Can a statement over one of the tables be one over the other? */
 static bool
 same_columns(Oid a, Oid b)
@@ -177,18 +190,22 @@ same_columns(Oid a, Oid b)
 static placed_table
 find_place(Oid table)
 {
-	placed_table place = {table, table, 0, 0};
+	placed_table place = {.table = table, .here = table};
 	Oid schema = get_rel_namespace(table);
 	char relkind = get_rel_relkind(table);
 	char name[NAMEDATALEN + 24];
 	int64 number;
+	Datum shards;
 	Datum group;
 	Oid shard;
 
 	if (!OidIsValid(schema) || schema != get_namespace_oid("logsvc_internal", true) ||
 		(relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE) ||
-		!OidIsValid(get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE)))
+		!is_distributed(table))
 		return place;
+	/* While it is being distributed it has none. */
+	place.away = look_up("pg_dist_shard", "pg_dist_shard_logical_relid_index", SHARD_TABLE, F_OIDEQ,
+						 ObjectIdGetDatum(table), SHARD_ID, &shards) > 0;
 	number = local_shard(table);
 	if (number == 0)
 		return place;
@@ -200,6 +217,7 @@ find_place(Oid table)
 				ObjectIdGetDatum(table), TABLE_GROUP, &group) == 1)
 	{
 		place.here = shard;
+		place.away = false;
 		place.number = number;
 		place.group = DatumGetUInt32(group);
 	}
@@ -269,17 +287,6 @@ store_table(const char *name)
 	return get_relname_relid(name, get_namespace_oid("logsvc_internal", true));
 }
 
-static bool
-is_distributed(Oid table)
-{
-	Datum found;
-
-	return citus_loaded() && OidIsValid(table) &&
-		   OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE)) &&
-		   look_up("pg_dist_partition", "pg_dist_partition_logical_relid_index", 1, F_OIDEQ,
-				   ObjectIdGetDatum(table), 1, &found) > 0;
-}
-
 bool
 ls_store_distributed(void)
 {
@@ -298,7 +305,7 @@ ls_store_elsewhere(void)
 	{
 		Oid table = store_table(event_tables[i]);
 
-		if (is_distributed(table) && place_of(table).number == 0)
+		if (citus_loaded() && OidIsValid(table) && place_of(table).away)
 			return true;
 	}
 	return false;
@@ -306,6 +313,18 @@ ls_store_elsewhere(void)
 
 /* The class that Citus gives advisory locks on where the shards of a number are, of all tables of a group. */
 #define SHARDS_PLACE 8
+
+/*
+ * Where the events are not here the service ends, but that takes a moment.  Through Citus its workers
+ * must not go on: outside of functions each of their statements would be a transaction on the
+ * other node, so what they take out of the queue could be gone before it is stored.
+ */
+static void
+refuse_away(void)
+{
+	ereport(ERROR, errcode(ls_errcode(LS_ERROR_STORE_UNAVAILABLE)),
+			errmsg("the events are not on this server"));
+}
 
 void
 ls_store_hold(void)
@@ -326,6 +345,8 @@ ls_store_hold(void)
 		if (place_of(part).number == place.number)
 			return;
 	}
+	if (of_service && place.away)
+		refuse_away();
 }
 
 /* ---- statements ---- */
@@ -349,6 +370,8 @@ redirect(Node *node, void *context)
 
 		if (entry->rtekind != RTE_RELATION)
 			continue;
+		if (of_service && place_of(table).away)
+			refuse_away();
 		/* Its lock also tells whether it has moved meanwhile. */
 		while ((here = ls_store_here(table)) != entry->relid)
 		{
@@ -448,6 +471,7 @@ ls_store_use_shards(void)
 {
 	if (!citus_loaded())
 		return;
+	of_service = true;
 	SetConfigOption("citus.enable_manual_changes_to_shards", "on", PGC_SUSET, PGC_S_OVERRIDE);
 	SetConfigOption("citus.override_table_visibility", "off", PGC_SUSET, PGC_S_OVERRIDE);
 	/* What is done to shards here is done in this process, which holds locks on them. */

@@ -123,7 +123,8 @@ extern bool ls_store_elsewhere(void);
 
 /*
  * Keeps the shards from moving to another server until the transaction is over.  Statements that
- * write do it when they start, and fail when it is too late; who does it before does not fail.
+ * write do it when they start, and fail when it is too late; so who can does it before.  In a worker
+ * of the service: STORE_UNAVAILABLE when they are not here.
  */
 extern void ls_store_hold(void);
 

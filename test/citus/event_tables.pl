@@ -21,6 +21,9 @@ my @workers = $cluster->workers;
 my @tables = qw(dead_letter deferred deletion ingest_day ingest_tally part queue);
 my %org = map { $_ => $t->organization($_) } qw(acme keeps waits works);
 my $round = 0;
+my $launcher;
+# A test that dies leaves no process stopped.
+END { local $?; kill 'CONT', $launcher if $launcher; }
 
 sub http
 {
@@ -379,7 +382,10 @@ foreach my $table (sort keys %write)
 }
 
 # ... so that nothing is written to a shard that has gone: not what waits for the move, nor later.
+# The launcher, which would end the service, is kept from it.
 senders();
+($launcher) = $t->workers('^logsvc launcher');
+kill 'STOP', $launcher;
 my $writer = $t->node->background_psql('postgres');
 $writer->query_safe("BEGIN; INSERT INTO logsvc_internal.ingest_tally
 	SELECT '$nobody', '2020-01-01', false, 0, 0");
@@ -407,6 +413,26 @@ foreach my $table (sort keys %session)
 	$psql->quit;
 }
 is($t->sql(q{SELECT state FROM logsvc.doctor() WHERE "check" = 'shards'}), 'error', 'doctor says so');
+# Through Citus each statement of a worker would be a transaction of its own.
+my $there = sub { return join ' ', map { $workers[0]->sql("SELECT count(*) || ' ' || sum(rows)
+	FROM logsvc_internal.$_") } qw(queue part deferred) };
+my $then = $there->();
+my %refused = (
+	'/api/v1/logs' => [ POST => ingest_key => json => { event => 'too late' } ],
+	'/api/v1/search' => [ GET => read_key => query => { q => '*' } ],
+	'/api/v1/usage/history' => [ GET => read_key => query => { days => 1 } ]);
+foreach my $path (sort keys %refused)
+{
+	my ($method, $key, %with) = @{ $refused{$path} };
+	foreach my $name (qw(acme waits))
+	{
+		my $r = $t->http($method => $path, token => $org{$name}{$key}, %with);
+		is("$r->{status} $r->{json}{code}", $path =~ /logs/ ? '503 QUEUE_UNAVAILABLE'
+			: '503 STORE_UNAVAILABLE', "$name: $path: 503");
+	}
+}
+ok(stays(sub { $there->() eq $then }, 2), 'nothing is changed there');
+kill 'CONT', $launcher;
 ok(wait_until(sub { !$t->workers('^logsvc (?!launcher|probe)') }), 'the service ends');
 is(($t->sql_error("SELECT logsvc.$_()"))[1], '55000', "$_ refuses") foreach qw(distribute undistribute);
 sub come_back
