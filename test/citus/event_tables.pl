@@ -63,8 +63,8 @@ sub add_up
 	$t->sql('SELECT logsvc_internal.run_quotas(clock_timestamp())');
 	return;
 }
-sub dead { return $t->sql("SELECT count(*) FROM logsvc_internal.dead_letter WHERE organization_id = "
-	. id_of($_[0]) . " AND status = '$_[1]'"); }
+sub dead { return $t->sql('SELECT count(*) FROM logsvc_internal.dead_letter WHERE '
+	. 'organization_id = ' . id_of($_[0]) . " AND status = '$_[1]'"); }
 # Changes a byte of the header of a row, or changes it back.
 sub flip { return 'SET header = set_byte(header, octet_length(header) - 3, 255 - '
 	. 'get_byte(header, octet_length(header) - 3))'; }
@@ -96,7 +96,8 @@ foreach my $name (qw(keeps waits works))
 		SELECT logsvc.set_limit('$name', 'deferred_bytes', 1 << 30)");
 	send_events($name, "first of $name");
 }
-my $test_key = $t->sql_json("SELECT logsvc.create_api_key('keeps', 't', 'ingest-only', 'test')")->{key};
+my $test_key = $t->sql_json(
+	"SELECT logsvc.create_api_key('keeps', 't', 'ingest-only', 'test')")->{key};
 is($t->http(POST => '/api/v1/logs', token => $test_key, json => { event => 'of a test' })->{status},
 	202, 'a test key');
 bury('keeps', 'damaged one', 'damaged two');
@@ -195,7 +196,8 @@ sub deletions_work
 		AND q LIKE '%$word%'"), 5, 'each is deleted once');
 	$t->sql("UPDATE logsvc_internal.deletion SET finished_at = now() - interval '31 days'
 		WHERE q LIKE '%$word%'; SELECT logsvc_internal.purge_deletions(now())");
-	is(http(GET => "log-deletions/$r->{json}{data}{runId}", 'works')->{status}, 404, 'it goes after 30 days');
+	is(http(GET => "log-deletions/$r->{json}{data}{runId}", 'works')->{status}, 404,
+		'it goes after 30 days');
 	return;
 }
 
@@ -298,7 +300,8 @@ sub senders_are_right
 	return;
 }
 sub placed { return $t->sql(q{SELECT string_agg(DISTINCT c.relname || ' ' || p.groupid, ', '
-	ORDER BY c.relname || ' ' || p.groupid) FROM pg_dist_shard s JOIN pg_dist_placement p USING (shardid)
+	ORDER BY c.relname || ' ' || p.groupid) FROM pg_dist_shard s
+	JOIN pg_dist_placement p USING (shardid)
 	JOIN pg_class c ON c.oid = s.logicalrelid AND NOT c.relispartition}); }
 sub all_in { my ($group) = @_; return join ', ', map { "$_ $group" } @tables; }
 
@@ -318,7 +321,8 @@ foreach my $table (grep { !/part|queue/ } @tables)
 	isnt($shard, "logsvc_internal.$table", "$table has its rows in a shard");
 	like($t->sql("EXPLAIN SELECT * FROM logsvc_internal.$table"), qr/Seq Scan on \w+_\d{6}|Index/,
 		'statements are planned over it');
-	my $rules = sub { return $t->sql("SET citus.override_table_visibility = off; SELECT c.relrowsecurity || ' ' || coalesce((SELECT
+	my $rules = sub { return $t->sql("SET citus.override_table_visibility = off;
+		SELECT c.relrowsecurity || ' ' || coalesce((SELECT
 		string_agg(concat_ws(' ', p.polname, p.polroles::text, pg_get_expr(p.polqual, c.oid)), ',')
 		FROM pg_policy p WHERE p.polrelid = c.oid), 'none') FROM pg_class c
 		WHERE c.oid = '$_[0]'::regclass") };
@@ -412,7 +416,8 @@ foreach my $table (sort keys %session)
 		"$table: then it writes nothing here");
 	$psql->quit;
 }
-is($t->sql(q{SELECT state FROM logsvc.doctor() WHERE "check" = 'shards'}), 'error', 'doctor says so');
+is($t->sql(q{SELECT state FROM logsvc.doctor() WHERE "check" = 'shards'}), 'error',
+	'doctor says so');
 # Through Citus each statement of a worker would be a transaction of its own.
 my $there = sub { return join ' ', map { $workers[0]->sql("SELECT count(*) || ' ' || sum(rows)
 	FROM logsvc_internal.$_") } qw(queue part deferred) };
@@ -434,7 +439,8 @@ foreach my $path (sort keys %refused)
 ok(stays(sub { $there->() eq $then }, 2), 'nothing is changed there');
 kill 'CONT', $launcher;
 ok(wait_until(sub { !$t->workers('^logsvc (?!launcher|probe)') }), 'the service ends');
-is(($t->sql_error("SELECT logsvc.$_()"))[1], '55000', "$_ refuses") foreach qw(distribute undistribute);
+is(($t->sql_error("SELECT logsvc.$_()"))[1], '55000', "$_ refuses")
+	foreach qw(distribute undistribute);
 sub come_back
 {
 	$t->sql(move($workers[0], $t, 'block_writes'));
@@ -452,7 +458,8 @@ $moving = $t->node->background_psql('postgres');
 $moving->query_until(qr/begun/, "\\echo begun\n" . move($t, $workers[0], 'force_logical') . ";\n");
 my $changes = 0;
 my $used = usage('works')->{usedEvents};
-ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM pg_replication_slots}) }), 'rows are replicated');
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM pg_replication_slots') }),
+	'rows are replicated');
 ok(wait_until(sub { eval { add_up(); send_events('works', 'meanwhile'); $changes++ };
 	$t->sql('SELECT groupid FROM pg_dist_placement LIMIT 1') != 0 }), 'until the move is done');
 cmp_ok($changes, '>', 0, "rows have changed meanwhile: $changes times");
@@ -475,9 +482,11 @@ senders_are_right('undistributed');
 is(placed(), '', 'Citus knows none of them');
 is($t->sql("SELECT count(*) FROM logsvc_internal.ingest_day WHERE organization_id = '$nobody'"), 0,
 	'nothing is left of who is gone');
-is($t->sql(q{SELECT string_agg(conrelid::regclass::text, ' ' ORDER BY conrelid::regclass::text) FROM pg_constraint
-	WHERE contype = 'f' AND conrelid = ANY (logsvc_internal.event_tables()) AND convalidated}),
-	join(' ', map { "logsvc_internal.$_" } qw(deferred deletion ingest_day)), 'which refer to organizations');
+is($t->sql(q{SELECT string_agg(conrelid::regclass::text, ' ' ORDER BY conrelid::regclass::text)
+	FROM pg_constraint WHERE contype = 'f' AND conrelid = ANY (logsvc_internal.event_tables())
+		AND convalidated}),
+	join(' ', map { "logsvc_internal.$_" } qw(deferred deletion ingest_day)),
+	'which refer to organizations');
 works('undistributed');
 
 $cluster->stop;
