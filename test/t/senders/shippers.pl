@@ -73,6 +73,21 @@ foreach my $name (qw(curl python syslog-ng syslog-ng-syslog rsyslog-elasticsearc
 	ok($client->close, "$name: it ends");
 }
 
+# A file of short lines is more than the queue takes at once; a refusal is not tried again for minutes.
+{
+	$t->set('logsvc.queue_limit', 20_000);
+	my $client = LogsvcClients->start('curl', $t->http_port, $org->{ingest_key});
+	$client->log('short', 40_000, 0);
+	ok(wait_until(sub { $client->done }), 'curl: many short lines') or diag $client->said;
+	is($t->http(GET => '/api/v1/search', token => $org->{token},
+		query => { q => 'short | stats count', earliest => '-1h' })->{json}{data}{rows}[0][0], 40_000,
+		'curl: all of them are sent') or diag substr($client->said, 0, 500);
+	$client = LogsvcClients->start('curl', $t->http_port, 'ing_live_wrong');
+	$client->log('wrong', 20, 0);
+	ok(wait_until(sub { $client->done }), 'curl: ends with a wrong key');
+	like($client->said, qr/INVALID_API_KEY/, 'curl: and says so');
+}
+
 # Output http of Fluent Bit reads 4 KB of an answer, with its headers: what has a longer one it
 # sends again, without end.
 sub answer
