@@ -73,7 +73,8 @@ foreach my $name (qw(curl python syslog-ng syslog-ng-syslog rsyslog-elasticsearc
 	ok($client->close, "$name: it ends");
 }
 
-# A file of short lines is more than the queue takes at once; a refusal is not tried again for minutes.
+# A file of short lines is more than the queue takes at once; a refusal is not tried again for
+# minutes.
 {
 	$t->set('logsvc.queue_limit', 20_000);
 	my $client = LogsvcClients->start('curl', $t->http_port, $org->{ingest_key});
