@@ -574,15 +574,84 @@ read_array(json_reader *reader, bool (*read)(json_reader *reader))
 	return j->error == NULL;
 }
 
-/* One level: an object with what is shared and an array of what shares it. */
+/* One level: an object with what is shared and a list of what shares it. */
+typedef struct level
+{
+	const char *shared;
+	const char *lists[4]; /* the names of the list; NULL ends them */
+	bool (*read)(json_reader *reader);
+} level;
+
 static bool
-read_level(json_reader *reader, ls_otlp_shared *shared, const char *name, const char *camel,
-		   const char *snake, bool (*read)(json_reader *reader))
+is_list(const level *level, ls_str key)
+{
+	for (int i = 0; i < 4 && level->lists[i] != NULL; i++)
+	{
+		if (is(key, level->lists[i], level->lists[i]))
+			return true;
+	}
+	return false;
+}
+
+/* The lists that came before what they share: so many, the first of them at `from`. */
+static bool
+read_passed(json_reader *reader, const level *level, const ls_json *from, uint32_t n)
 {
 	ls_json *j = &reader->json;
-	const char *array = NULL; /* to be read at the end */
-	bool had_shared = false;
-	bool had_array = false;
+	ls_json after = *j;
+	ls_str key;
+
+	if (n == 0)
+		return true;
+	*j = *from;
+	if (!read_array(reader, level->read))
+		return false;
+	while (--n > 0)
+	{
+		while (ls_json_member(j, &key) && !is_list(level, key))
+			skip(reader);
+		if (!read_array(reader, level->read))
+			return false;
+	}
+	*j = after;
+	return true;
+}
+
+/*
+ * What is shared, or another one of it: the first one counts.  `first` is its text; null is
+ * absent.
+ */
+static bool
+take_shared(json_reader *reader, ls_otlp_shared *shared, ls_str key, ls_str *first)
+{
+	ls_json *j = &reader->json;
+	ls_json_type type = LS_JSON_NULL;
+	const char *begin;
+	ls_str raw;
+
+	if (ls_json_peek(j, &type) && type != LS_JSON_NULL && first->len == 0)
+	{
+		begin = j->pos;
+		if (!read_shared(reader, shared))
+			return false;
+		*first = ls_str_trim(ls_str_make(begin, (size_t) (j->pos - begin)));
+		return true;
+	}
+	if (!ls_json_skip(j, &raw))
+		return false;
+	if (type != LS_JSON_NULL && !ls_str_eq(raw, *first))
+		ls_event_builder_ignored(&reader->otlp.builder, key);
+	return true;
+}
+
+/* Lists that are there several times are added together, as in protobuf. */
+static bool
+read_level(json_reader *reader, ls_otlp_shared *shared, const level *level)
+{
+	ls_json *j = &reader->json;
+	ls_str first = LS_STR("");
+	uint32_t n_passed = 0;
+	ls_json passed;
 	ls_str key;
 
 	ls_otlp_shared_clear(shared);
@@ -592,54 +661,42 @@ read_level(json_reader *reader, ls_otlp_shared *shared, const char *name, const 
 	{
 		bool good;
 
-		if (!had_shared && is(key, name, name))
-		{
-			had_shared = true;
-			good = read_shared(reader, shared);
-		}
-		else if (!had_array &&
-				 (is(key, camel, snake) || (camel[0] == 's' && is(key, "instrumentationLibraryLogs",
-																  "instrumentation_library_logs"))))
-		{
-			had_array = true;
-			if (had_shared)
-				good = read_array(reader, read);
-			else
-			{
-				array = j->pos;
-				good = skip(reader);
-			}
-		}
-		else
+		if (is(key, level->shared, level->shared))
+			good = take_shared(reader, shared, key, &first);
+		else if (!is_list(level, key))
 			good = skip(reader);
+		else if (first.len > 0)
+			good = read_array(reader, level->read);
+		else
+		{
+			if (n_passed++ == 0)
+				passed = *j;
+			good = skip(reader);
+		}
 		if (!good)
 			return false;
 	}
-	if (j->error == NULL && array != NULL)
-	{
-		const char *end = j->pos;
-
-		j->pos = array;
-		if (!read_array(reader, read))
-			return false;
-		j->pos = end;
-	}
-	return j->error == NULL;
+	return j->error == NULL && read_passed(reader, level, &passed, n_passed);
 }
 
 static bool
 read_scope_logs(json_reader *reader)
 {
-	return read_level(reader, &reader->otlp.scope, "scope", "logRecords", "log_records",
-					  read_record);
+	static const level records = {"scope", {"logRecords", "log_records"}, read_record};
+
+	return read_level(reader, &reader->otlp.scope, &records);
 }
 
 /* Before version 0.16 of OTLP scopeLogs had another name. */
 static bool
 read_resource_logs(json_reader *reader)
 {
-	return read_level(reader, &reader->otlp.resource, "resource", "scopeLogs", "scope_logs",
-					  read_scope_logs);
+	static const level scopes = {
+		"resource",
+		{"scopeLogs", "scope_logs", "instrumentationLibraryLogs", "instrumentation_library_logs"},
+		read_scope_logs};
+
+	return read_level(reader, &reader->otlp.resource, &scopes);
 }
 
 static bool
@@ -654,7 +711,7 @@ read_request(json_reader *reader)
 		return j->error == NULL ? mismatch(reader, "", "expected an object") : false;
 	while (ls_json_member(j, &key))
 	{
-		if (!had && is(key, "resourceLogs", "resource_logs"))
+		if (is(key, "resourceLogs", "resource_logs"))
 		{
 			had = true;
 			if (!read_array(reader, read_resource_logs))

@@ -247,6 +247,49 @@ test_json(void)
 				 "invalid JSON at byte 52: expected a string");
 }
 
+#define LINE(text) "{\"body\":{\"stringValue\":\"" text "\"}}"
+#define RECORDS(text) "\"logRecords\":[" LINE(text) "]"
+#define RESOURCE "\"resource\":{\"attributes\":[{\"key\":\"r\",\"value\":{\"intValue\":1}}]}"
+
+/* Lists that are there several times, under one name or two, are added together. */
+static void
+test_json_lists(void)
+{
+	json("{\"resourceLogs\":[{\"scopeLogs\":[{" RECORDS(
+			 "1") "}]}],\"resourceLogs\":[{"
+				  "\"scopeLogs\":[{" RECORDS("2") "}]}],\"resource_logs\":[{\"scopeLogs\":["
+												  "{" RECORDS("3") "}]}],\"\\u0072esourceLogs\":[{"
+																   "\"scopeLogs\":[{" RECORDS(
+																	   "4") "}]}]}",
+		 "event=1 \nevent=2 \nevent=3 \nevent=4 \n", "resourceLogs");
+	json("{\"resourceLogs\":null,\"resource_logs\":[{\"scopeLogs\":null,\"scope_logs\":[],"
+		 "\"scopeLogs\":[{\"logRecords\":null,\"log_records\":[" LINE("1") "]}]}]}",
+		 "event=1 \n", "a first one that is null or empty");
+	json("{\"resourceLogs\":[{" RESOURCE ",\"scopeLogs\":[{\"scope\":{}," RECORDS(
+			 "1") ","
+				  "\"log_records\":[" LINE("2") "]}],\"scopeLogs\":[{" RECORDS("3") "}]}]}",
+		 "event=1 .resource.r=i:1 \nevent=2 .resource.r=i:1 \nevent=3 .resource.r=i:1 \n",
+		 "scopeLogs and logRecords");
+	json(
+		"{\"resourceLogs\":[{\"scopeLogs\":[{" RECORDS("1") ",\"x\":0," RECORDS(
+			"2") ","
+				 "\"scope\":{\"name\":\"s\"}," RECORDS("3") "}],\"y\":{},\"scope_logs\":[{" RECORDS(
+					 "4") "}]," RESOURCE ",\"scopeLogs\":[{" RECORDS("5") "}]}]}",
+		"event=5 .resource.r=i:1 \nevent=3 .scope.name=s:s .resource.r=i:1 \n"
+		"event=1 .scope.name=s:s .resource.r=i:1 \nevent=2 .scope.name=s:s .resource.r=i:1 \n"
+		"event=4 .resource.r=i:1 \n",
+		"before and behind what they share");
+	json("{\"resourceLogs\":[{\"resource\":null," RESOURCE "," RESOURCE
+		 ",\"scopeLogs\":[{" RECORDS("1") "}]}]}",
+		 "event=1 .resource.r=i:1 \n", "a resource that is said again");
+	is_int(result.n_ignored, 0, "loses nothing");
+	json("{\"resourceLogs\":[{" RESOURCE ",\"resource\":{},\"scopeLogs\":[{" RECORDS("1") "}]}]}",
+		 "event=1 .resource.r=i:1 \n", "of two resources the first one counts");
+	ok(result.n_ignored == 1 && ls_str_eq(result.ignored[0], LS_STR("resource")), "and it is told");
+	json_invalid("{\"resourceLogs\":[{\"scopeLogs\":[{" RECORDS("1") ",\"log_records\":{}}]}]}",
+				 "invalid JSON at byte 92: expected an array");
+}
+
 /* `n` times `repeated` between two other texts. */
 static ls_str
 many(const char *before, const char *repeated, int n, const char *after)
@@ -716,6 +759,7 @@ main(void)
 	made = ls_arena_create(NULL, 0);
 	ls_buf_init(&seen, made);
 	test_json();
+	test_json_lists();
 	test_json_memory();
 	test_protobuf();
 	test_answers();
