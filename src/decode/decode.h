@@ -113,10 +113,11 @@ typedef struct ls_decode_options
 
 /* ---- what comes out ---- */
 
-#define LS_DECODE_MAX_ERRORS 100 /* api: `errors` lists the first 100 */
-#define LS_DECODE_MAX_IGNORED 20 /* names kept for X-Ignored-Fields */
-#define LS_DECODE_IGNORED_LEN 64 /* bytes of such a name */
-#define LS_DECODE_MAX_REPEATED 4 /* names of an event that are told */
+#define LS_DECODE_MAX_ERRORS 100  /* api: `errors` lists the first 100 */
+#define LS_DECODE_MAX_IGNORED 20  /* names kept for X-Ignored-Fields */
+#define LS_DECODE_IGNORED_LEN 64  /* bytes of such a name */
+#define LS_DECODE_MAX_REPEATED 20 /* names of an event that are counted */
+#define LS_DECODE_TOLD_REPEATED 4 /* and that its warning has; the answer stays short */
 
 /* 1980: an earlier time is none that was logged, but a number of another unit, or a clock that was not set. */
 #define LS_DECODE_EARLY (INT64_C(315532800) * LS_USECS_PER_SEC)
@@ -183,6 +184,7 @@ typedef struct ls_decode_result
 
 	ls_str ignored[LS_DECODE_MAX_IGNORED]; /* visible ASCII, no comma */
 	uint32_t n_ignored;
+	bool more_ignored; /* there were others */
 	bool wrapped; /* the events were in lists of a wrapper, also where one event was expected */
 
 	/* Not by decoding: whoever answers says whether the sender reads little (ls_wire_is_brief). */
@@ -424,9 +426,9 @@ typedef struct ls_event_builder
 	bool dropped;                            /* attributes beyond the limit */
 	ls_buf truncated;                        /* names of what was cut, in scratch */
 	ls_str repeated[LS_DECODE_MAX_REPEATED]; /* names of which a value was lost, in scratch */
-	uint32_t n_repeated;
-	ls_decode_error error; /* code not NULL: the event is rejected */
-	char known_index[128]; /* the last index that was found known */
+	uint32_t n_repeated;                     /* one more than there is room for: or more */
+	ls_decode_error error;                   /* code not NULL: the event is rejected */
+	char known_index[128];                   /* the last index that was found known */
 	size_t known_index_len;
 	ls_time oldest;              /* that it keeps */
 	bool parses;                 /* JSON in texts, for that index */

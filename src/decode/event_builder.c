@@ -34,6 +34,7 @@ ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *option
 	result->dropped_bits = NULL;
 	result->n_dropped_words = 0;
 	result->n_ignored = 0;
+	result->more_ignored = false;
 	result->wrapped = false;
 	result->brief = false;
 	result->items = NULL;
@@ -171,13 +172,16 @@ ls_event_builder_drop(ls_event_builder *builder)
 void
 ls_event_builder_repeated(ls_event_builder *builder, ls_str name)
 {
+	if (builder->n_repeated > LS_DECODE_MAX_REPEATED)
+		return;
 	for (uint32_t i = 0; i < builder->n_repeated; i++)
 	{
 		if (ls_str_eq(builder->repeated[i], name))
 			return;
 	}
 	if (builder->n_repeated < LS_DECODE_MAX_REPEATED)
-		builder->repeated[builder->n_repeated++] = name;
+		builder->repeated[builder->n_repeated] = name;
+	builder->n_repeated++;
 }
 
 /* A value for a key that is there already is lost, if it says something else. */
@@ -548,25 +552,33 @@ add_warning(ls_event_builder *builder, ls_str repeated, bool early)
 			(ls_decode_warning){result->accepted + result->rejected, repeated, early};
 }
 
-/* Tells which names had several values.  A long one is told by its begin. */
+/* Tells which names had several values.  A long one is told by its begin, an empty one as "". */
 static void
 tell_repeated(ls_event_builder *builder)
 {
+	uint32_t n = builder->n_repeated;
+	bool more = n > LS_DECODE_MAX_REPEATED;
 	ls_buf names;
 
-	for (uint32_t i = 0; i < builder->n_repeated; i++)
+	n -= more;
+	for (uint32_t i = 0; i < n; i++)
 		ls_event_builder_ignored(builder, builder->repeated[i]);
+	builder->result->more_ignored = builder->result->more_ignored || more;
 	if (builder->result->n_warnings == LS_DECODE_MAX_ERRORS)
 		return;
 	ls_buf_init(&names, builder->options->arena);
-	for (uint32_t i = 0; i < builder->n_repeated; i++)
+	for (uint32_t i = 0; i < n && i < LS_DECODE_TOLD_REPEATED; i++)
 	{
-		ls_str name = builder->repeated[i];
+		ls_str name = builder->repeated[i].len > 0 ? builder->repeated[i] : LS_STR("\"\"");
+		size_t len = ls_utf8_prefix_bytes(name.data, name.len, LS_DECODE_IGNORED_LEN);
 
 		ls_buf_str(&names, i > 0 ? LS_STR(", ") : LS_STR(""));
-		ls_buf_append(&names, name.data,
-					  ls_utf8_prefix_bytes(name.data, name.len, LS_DECODE_IGNORED_LEN));
+		ls_buf_append(&names, name.data, len);
+		ls_buf_str(&names, len < name.len ? LS_STR("...") : LS_STR(""));
 	}
+	if (n > LS_DECODE_TOLD_REPEATED)
+		ls_buf_printf(&names, " and %s%u more", more ? "more than " : "",
+					  n - LS_DECODE_TOLD_REPEATED);
 	if (!names.failed)
 		add_warning(builder, ls_str_make(names.data, names.len), false);
 }
@@ -626,24 +638,62 @@ ls_event_builder_commit(ls_event_builder *builder, size_t bytes)
 	return true;
 }
 
+/*
+ * A name as a part of a header: what is not visible ASCII as in an address, %C3%A9, and so are a
+ * comma and %.  A long one ends in "...".
+ */
+static ls_str
+header_name(ls_str name, char out[LS_DECODE_IGNORED_LEN + 3])
+{
+	static const char digits[] = "0123456789ABCDEF";
+	size_t len = 0;
+	size_t whole = 0; /* of `len`: up to the end of a character */
+
+	if (name.len == 0)
+		return LS_STR("\"\"");
+	for (size_t i = 0; i < name.len; i++)
+	{
+		unsigned char c = (unsigned char) name.data[i];
+		bool plain = c > ' ' && c < 0x7F && c != ',' && c != '%';
+
+		if ((c & 0xC0) != 0x80)
+			whole = len;
+		if (len + (plain ? 1 : 3) > LS_DECODE_IGNORED_LEN)
+		{
+			memcpy(out + whole, "...", 3);
+			return ls_str_make(out, whole + 3);
+		}
+		if (plain)
+			out[len++] = (char) c;
+		else
+		{
+			out[len++] = '%';
+			out[len++] = digits[c >> 4];
+			out[len++] = digits[c & 15];
+		}
+	}
+	return ls_str_make(out, len);
+}
+
 void
 ls_event_builder_ignored(ls_event_builder *builder, ls_str name)
 {
 	ls_decode_result *result = builder->result;
-	char clean[LS_DECODE_IGNORED_LEN];
+	char clean[LS_DECODE_IGNORED_LEN + 3];
 	ls_str entry;
 
-	if (result->n_ignored >= LS_DECODE_MAX_IGNORED || name.len == 0)
+	if (result->more_ignored && result->n_ignored >= LS_DECODE_MAX_IGNORED)
 		return;
-	/* It goes into a header: anything but visible ASCII becomes '?'. */
-	entry = ls_str_make(clean, name.len < sizeof(clean) ? name.len : sizeof(clean));
-	for (size_t i = 0; i < entry.len; i++)
-		clean[i] =
-			name.data[i] > ' ' && name.data[i] < 0x7F && name.data[i] != ',' ? name.data[i] : '?';
+	entry = header_name(name, clean);
 	for (uint32_t i = 0; i < result->n_ignored; i++)
 	{
 		if (ls_str_eq(result->ignored[i], entry))
 			return;
+	}
+	if (result->n_ignored >= LS_DECODE_MAX_IGNORED)
+	{
+		result->more_ignored = true;
+		return;
 	}
 	entry = ls_arena_strdup(builder->options->arena, entry);
 	if (entry.data != NULL)

@@ -355,14 +355,54 @@ ls_json_read_attributes(ls_json_reader *reader)
 	return j->error == NULL;
 }
 
-/* A member without a place, or one that another stands in for. */
+/* Is a member of this name among the first `n` that are kept?  The other value is lost. */
+static bool
+lose_spare(ls_json_reader *reader, size_t n, ls_str name, const ls_json_value *value)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		const ls_json_spare *kept = &reader->spare[i];
+
+		if (!ls_str_eq(kept->name, name))
+			continue;
+		if (kept->value.type != value->type || !ls_str_eq(kept->value.text, value->text))
+			ls_event_builder_repeated(&reader->builder, kept->name);
+		return true;
+	}
+	return false;
+}
+
+/* Makes room for a name, where others are there several times.  False: there is none. */
+static bool
+make_room(ls_json_reader *reader)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < reader->n_spare; i++)
+	{
+		if (!lose_spare(reader, n, reader->spare[i].name, &reader->spare[i].value))
+			reader->spare[n++] = reader->spare[i];
+	}
+	reader->n_spare = n;
+	return n <= reader->builder.options->limits.attributes;
+}
+
+/*
+ * A member without a place, or one that another stands in for.  Of a name that is there several
+ * times all may be kept: the first one counts in the end.  So they are looked for when it is full.
+ */
 static void
 keep_spare(ls_json_reader *reader, ls_str name, const ls_json_value *value, bool compact)
 {
-	if (reader->n_spare <= reader->builder.options->limits.attributes)
-		reader->spare[reader->n_spare++] = (ls_json_spare){name, *value, compact};
-	else
-		reader->spare_lost = true;
+	if (reader->n_spare > reader->builder.options->limits.attributes)
+	{
+		if (reader->spare_lost || lose_spare(reader, reader->n_spare, name, value))
+			return;
+		reader->spare_lost = !make_room(reader);
+		if (reader->spare_lost)
+			return;
+	}
+	reader->spare[reader->n_spare++] = (ls_json_spare){name, *value, compact};
 }
 
 /* Is it a time of an event?  Of the text of an event also: not one that would be refused. */

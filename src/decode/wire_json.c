@@ -171,6 +171,8 @@ ls_wire_add_ignored(const ls_decode_result *decoded, ls_arena *arena, ls_respons
 			ls_buf_lit(&names, ", ");
 		ls_buf_str(&names, decoded->ignored[i]);
 	}
+	if (decoded->more_ignored)
+		ls_buf_lit(&names, ", ...");
 	if (!names.failed)
 		ls_response_header(response, LS_STR("X-Ignored-Fields"),
 						   ls_str_make(names.data, names.len));

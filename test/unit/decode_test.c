@@ -1093,7 +1093,9 @@ test_repeated(void)
 			"event=a .k=i:1 .l=i:3", "k");
 	repeats("{\"event\":\"a\",\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"a\":2,\"a\":3,\"b\":2,"
 			"\"c\":2,\"d\":2,\"e\":2}",
-			"event=a .a=i:1 .b=i:1 .c=i:1 .d=i:1 .e=i:1", "a, b, c, d");
+			"event=a .a=i:1 .b=i:1 .c=i:1 .d=i:1 .e=i:1", "a, b, c, d and 1 more");
+	repeats("{\"event\":\"x\",\"\":3,\"\":4}", "event=x .=i:3", "\"\"");
+	repeats("{\"event\":\"x\",\"a\":1,\"a\":2,\"\":3,\"\":4}", "event=x .a=i:1 .=i:3", "a, \"\"");
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 	{
 		ls_buf_init(&body, arena);
@@ -1111,6 +1113,62 @@ test_repeated(void)
 	   "of those that are stored, by their place");
 	check_invalid(ls_decode_batch, "{\"events\":[\"a\"],\"events\":[\"b\"]}",
 				  "there are two lists of this name: send one", 0);
+}
+
+/* How many names are told, and how they are written. */
+static void
+test_repeated_names(void)
+{
+	ls_buf body;
+
+	for (int n = 20; n <= 21; n++)
+	{
+		ls_buf_init(&body, arena);
+		ls_buf_lit(&body, "{\"event\":\"a\"");
+		for (int i = 0; i < n; i++)
+			ls_buf_printf(&body, ",\"k%d\":1,\"k%d\":2", i, i);
+		ls_buf_char(&body, '}');
+		ok(run(ls_decode_event, text_of(&body)), "many names");
+		is_str(result.warnings[0].repeated,
+			   n == 20 ? "k0, k1, k2, k3 and 16 more" : "k0, k1, k2, k3 and more than 16 more",
+			   "in the warning");
+		ok(result.n_ignored == 20 && result.more_ignored == (n == 21), "and in the header");
+	}
+	check("{\"event\":\"a\",\"na\\u00efve, 5%\":1,\"na\\u00efve, 5%\":2}",
+		  "event=a .na\xc3\xafve, 5%=i:1");
+	is_str(result.warnings[0].repeated, "na\xc3\xafve, 5%", "a name in a warning");
+	is_str(result.ignored[0], "na%C3%AFve%2C%205%25", "a name in a header");
+	ok(run(ls_decode_event,
+		   LS_STR("{\"event\":\"a\",\"\u65e5\u65e5\u65e5\u65e5\u65e5\u65e5\u65e5\u65e5\":1,"
+				  "\"\u65e5\u65e5\u65e5\u65e5\u65e5\u65e5\u65e5\u65e5\":2}")),
+	   "a long one");
+	is_str(result.ignored[0], "%E6%97%A5%E6%97%A5%E6%97%A5%E6%97%A5%E6%97%A5%E6%97%A5%E6%97%A5...",
+		   "is cut behind a character");
+}
+
+/* Names that are there several times count once of the 128. */
+static void
+test_repeated_limit(void)
+{
+	ls_buf body;
+
+	ls_buf_init(&body, arena);
+	ls_buf_lit(&body, "{\"event\":\"x\"");
+	for (int i = 0; i < 1000; i++)
+		ls_buf_printf(&body, ",\"d\":%d", i);
+	ls_buf_lit(&body, ",\"tag\":\"t\",\"tag\":\"u\"}");
+	ls_buf_char(&body, '\0');
+	repeats(body.data, "event=x .d=i:0 .tag=s:t", "d, tag");
+
+	ls_buf_init(&body, arena);
+	ls_buf_lit(&body, "{\"event\":\"x\"");
+	for (int i = 0; i < 600; i++)
+		ls_buf_printf(&body, ",\"k%d\":0", i % 128);
+	ls_buf_lit(&body, ",\"k5\":1}");
+	ok(run(ls_decode_event, text_of(&body)), "128 names, each several times");
+	ls_buf_char(&seen, '\0');
+	ok(strstr(seen.data, "k127=") != NULL && strstr(seen.data, "cut=") == NULL, "none is lost");
+	is_str(result.warnings[0].repeated, "k5", "but for a value that differs");
 }
 
 int
@@ -1132,6 +1190,8 @@ main(void)
 	test_limits();
 	test_retention();
 	test_repeated();
+	test_repeated_names();
+	test_repeated_limit();
 	test_early();
 	test_normalize();
 	test_builders();
