@@ -27,6 +27,10 @@ typedef struct bulk_reader
 	uint32_t room; /* of result->items */
 	size_t answer; /* bytes, at most */
 
+	/* Why the last action is refused, and what of it; NULL: it is not. */
+	const char *problem;
+	const char *problem_path;
+
 	/* Where the index that was named last leads; most actions name the same. */
 	ls_str named;
 	ls_str leads;
@@ -107,7 +111,7 @@ read_action_members(bulk_reader *b, ls_json *j, ls_bulk_item *item)
 {
 	const ls_decode_result *result = b->json.builder.result;
 	ls_str before = result->n_items > 1 ? item[-1].index : LS_STR("");
-	ls_str key, raw;
+	ls_str key, raw, text;
 	ls_json_value value;
 	ls_json_type type;
 
@@ -126,37 +130,54 @@ read_action_members(bulk_reader *b, ls_json *j, ls_bulk_item *item)
 			continue;
 		}
 		if (!ls_json_read(j, &value) ||
-			!keep_text(b, field, value.text, field == &item->index ? before : LS_STR("")))
+			!keep_text(b, &text, value.text, field == &item->index ? before : LS_STR("")))
 			return false;
+		if (field->len == 0)
+			*field = text;
+		else if (!ls_str_eq(*field, text))
+		{
+			b->problem = "there twice, and they differ";
+			b->problem_path = field == &item->index ? "_index" : "_id";
+		}
 	}
 	return j->error == NULL;
+}
+
+/* An ls_bulk_action; -1: none. */
+static int
+action_of(ls_str key)
+{
+	static const char *const names[] = {"index", "create", "update", "delete"};
+
+	for (int i = 0; i < 4; i++)
+	{
+		if (ls_str_eq(key, ls_str_make(names[i], strlen(names[i]))))
+			return i;
+	}
+	return -1;
 }
 
 /* {"index": {"_index": "web", "_id": "1"}} */
 static bool
 read_action(bulk_reader *b, ls_str line, ls_bulk_item **out)
 {
-	static const char *const names[] = {"index", "create", "update", "delete"};
 	ls_event_builder *builder = &b->json.builder;
 	ls_bulk_item *item = add_item(b);
 	ls_json_value value;
 	ls_json j;
 	ls_str key, raw;
-	int action = -1;
+	int action;
 	bool good;
 
 	if (item == NULL)
 		return out_of_memory(b);
+	b->problem = NULL;
 	ls_event_builder_begin(builder);
 	ls_json_init(&j, line, builder->options->scratch, 8);
 	if (!ls_json_read(&j, &value) || value.type != LS_JSON_OBJECT || !ls_json_member(&j, &key))
 		return ls_arena_failed(builder->options->scratch) ? out_of_memory(b)
 														  : fail(b, "expected an action");
-	for (int i = 0; i < 4; i++)
-	{
-		if (ls_str_eq(key, ls_str_make(names[i], strlen(names[i]))))
-			action = i;
-	}
+	action = action_of(key);
 	if (action < 0)
 		return fail(b, "expected index, create, update or delete");
 	item->action = (ls_bulk_action) action;
@@ -164,7 +185,14 @@ read_action(bulk_reader *b, ls_str line, ls_bulk_item **out)
 		   read_action_members(b, &j, item);
 	/* winston's transport counts its attempts here. */
 	while (good && ls_json_member(&j, &key))
+	{
+		if (action_of(key) >= 0)
+		{
+			b->problem = "there are two actions in one line";
+			b->problem_path = "";
+		}
 		good = ls_json_skip(&j, &raw);
+	}
 	if (!good || j.error != NULL || !ls_json_end(&j))
 	{
 		if (builder->result->failure != LS_DECODE_OK)
@@ -364,6 +392,8 @@ ls_decode_bulk(const ls_decode_options *options, ls_str body, ls_decode_result *
 			return fail(&b, "the document of the last action is missing");
 		if (item->action == LS_BULK_DELETE || item->action == LS_BULK_UPDATE)
 			good = refuse(&b, line.len, "", "events do not change: expected index or create");
+		else if (b.problem != NULL)
+			good = refuse(&b, line.len, b.problem_path, b.problem);
 		else
 			good = read_document(&b, item, line);
 		if (!good || !note(&b, item))

@@ -311,3 +311,52 @@ ls_decode_text(const ls_decode_options *options, ls_str body, ls_decode_result *
 									 LS_STR("expected at least one event"), 0);
 	return true;
 }
+
+/* ---- lines ---- */
+
+bool
+ls_json_blank(ls_str line)
+{
+	for (size_t i = 0; i < line.len; i++)
+	{
+		if (line.data[i] != ' ' && line.data[i] != '\t' && line.data[i] != '\r')
+			return false;
+	}
+	return true;
+}
+
+bool
+ls_json_reject_line(ls_json_reader *reader, ls_str line, uint64_t number)
+{
+	ls_event_builder *builder = &reader->builder;
+	ls_json *j = &reader->json;
+	size_t offset;
+	ls_buf buf;
+
+	if (ls_arena_failed(builder->options->scratch))
+		return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	if (j->error == NULL)
+	{
+		j->error = j->pos < j->end && *j->pos == '{'
+					   ? "expected the end of the line: one event per line (curl: --data-binary, "
+						 "because -d takes the line ends out)"
+					   : "expected the end of the line";
+		j->error_offset = (size_t) (j->pos - j->start);
+	}
+	offset = j->error_offset;
+	ls_event_builder_begin(builder);
+	if (builder->result->n_errors < LS_DECODE_MAX_ERRORS)
+	{
+		ls_buf_init(&buf, builder->options->arena);
+		ls_buf_printf(&buf, "invalid JSON in line %llu at byte %zu: %s%s",
+					  (unsigned long long) number, offset, j->error,
+					  offset == 0 && line.len > 0 ? "; lines of text need Content-Type: text/plain"
+												  : "");
+		ls_buf_char(&buf, '\0');
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "",
+								buf.failed ? "invalid JSON" : buf.data);
+	}
+	else
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "", "invalid JSON");
+	return ls_event_builder_commit(builder, line.len);
+}

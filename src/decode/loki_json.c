@@ -167,7 +167,13 @@ read_stream(json_reader *reader)
 		ls_str raw;
 
 		ls_json_peek(j, &type);
-		if (ls_str_eq(key, LS_STR("stream")) && !had_labels)
+		if (ls_str_eq(key, LS_STR("stream")) && type != LS_JSON_NULL && had_labels)
+		{
+			ls_event_builder_ignored(&reader->loki.builder, key);
+			if (!ls_json_skip(j, &raw))
+				return false;
+		}
+		else if (ls_str_eq(key, LS_STR("stream")) && type != LS_JSON_NULL)
 		{
 			had_labels = true;
 			if (!read_labels(reader, j, &reader->loki.stream, arena))

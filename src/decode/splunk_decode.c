@@ -208,7 +208,13 @@ say(ls_event_builder *builder, const ls_str texts[N_PARTS])
 								   texts[PART_SOURCETYPE], 0);
 }
 
-/* The values of an envelope as written; false: see j->error. */
+static bool
+is_absent(ls_str raw)
+{
+	return raw.len == 0 || ls_str_eq(raw, LS_STR("null")) || ls_str_eq(raw, LS_STR("\"\""));
+}
+
+/* The values of an envelope as written, of a name the first; false: see j->error. */
 static bool
 find_parts(ls_json *j, ls_event_builder *builder, ls_str raws[N_PARTS])
 {
@@ -235,8 +241,10 @@ find_parts(ls_json *j, ls_event_builder *builder, ls_str raws[N_PARTS])
 			if (!ls_str_eq(key, text_of(part_names[p])))
 				continue;
 			known = true;
-			if (raws[p].len == 0)
+			if (is_absent(raws[p]))
 				raws[p] = raw;
+			else if (!is_absent(raw) && !ls_str_eq(raws[p], raw))
+				ls_event_builder_ignored(builder, key);
 		}
 		if (!known)
 			ls_event_builder_ignored(builder, key);

@@ -209,21 +209,36 @@ attribute_of(ls_arena *arena, ls_str key, ls_str raw, ls_attribute *attribute)
 	return true;
 }
 
+/* Of two with one name the first one counts. */
 static bool
-share(ls_arena *arena, shared *with, ls_str key, ls_str raw)
+share(ls_event_builder *builder, shared *with, ls_str key, ls_str raw)
 {
-	if (with->n == with->most)
+	ls_attribute a;
+
+	if (!attribute_of(builder->options->arena, key, raw, &a))
+		return false;
+	for (size_t i = 0; i < with->n; i++)
 	{
-		with->more = true;
+		const ls_attribute *kept = &with->attributes[i];
+
+		if (!ls_str_eq(kept->key, key))
+			continue;
+		if (kept->kind != a.kind || kept->integer != a.integer || !ls_str_eq(kept->text, a.text))
+			ls_event_builder_ignored(builder, key);
 		return true;
 	}
-	return attribute_of(arena, key, raw, &with->attributes[with->n++]);
+	if (with->n == with->most)
+		with->more = true;
+	else
+		with->attributes[with->n++] = a;
+	return true;
 }
 
 /* The members of an object; of `common` those of its `attributes`, and its time.  False: no memory. */
 static bool
-share_members(ls_arena *arena, shared *with, ls_str object, bool common, bool *bad_time)
+share_members(ls_event_builder *builder, shared *with, ls_str object, bool common, bool *bad_time)
 {
+	ls_arena *arena = builder->options->arena;
 	ls_json j;
 	ls_json_value value;
 	ls_str key, raw;
@@ -237,13 +252,18 @@ share_members(ls_arena *arena, shared *with, ls_str object, bool common, bool *b
 			return false;
 		if (common && is(key, "attributes") && raw.data[0] == '{')
 		{
-			if (!share_members(arena, with, raw, false, bad_time))
+			if (!share_members(builder, with, raw, false, bad_time))
 				return false;
 		}
 		else if (common && is(key, "timestamp"))
 		{
 			ls_attribute time;
 
+			if (with->has_time)
+			{
+				ls_event_builder_ignored(builder, key);
+				continue;
+			}
 			if (!attribute_of(arena, key, raw, &time))
 				return false;
 			with->has_time = time.kind == LS_KIND_STRING
@@ -251,7 +271,7 @@ share_members(ls_arena *arena, shared *with, ls_str object, bool common, bool *b
 								 : ls_normalize_time_number(raw, &with->time);
 			*bad_time = !with->has_time;
 		}
-		else if (!share(arena, with, key, raw))
+		else if (!share(builder, with, key, raw))
 			return false;
 	}
 	return j.error == NULL;
@@ -285,13 +305,13 @@ read_shared(ls_json_reader *reader, const ls_json_wrapper *wrapper, shared *with
 	{
 		with->bytes += wrapper->texts[m].len;
 		if (wrapper->texts[m].len > 0 &&
-			!share(options->arena, with, ls_str_make(wrapper->names[m], strlen(wrapper->names[m])),
-				   wrapper->texts[m]))
+			!share(&reader->builder, with,
+				   ls_str_make(wrapper->names[m], strlen(wrapper->names[m])), wrapper->texts[m]))
 			return fail_memory(reader);
 	}
 	with->bytes += wrapper->common.len;
 	if (wrapper->common.len > 0 &&
-		!share_members(options->arena, with, wrapper->common, true, &bad_time))
+		!share_members(&reader->builder, with, wrapper->common, true, &bad_time))
 		return fail_memory(reader);
 	return !bad_time ||
 		   ls_event_builder_fail(

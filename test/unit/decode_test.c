@@ -1115,6 +1115,43 @@ test_repeated(void)
 				  "there are two lists of this name: send one", 0);
 }
 
+/* Names that are there twice beside events. */
+static void
+test_repeated_around(void)
+{
+	static const char *const actions[] = {
+		"{\"index\":{\"_index\":\"web\",\"_index\":\"main\"}}",
+		"{\"index\":{\"_id\":\"1\",\"_id\":\"2\"}}",
+		"{\"index\":{},\"create\":{}}",
+		"{\"index\":{\"_id\":\"1\",\"_id\":\"1\"},\"changes\":1}",
+	};
+	static const char *const why[] = {
+		"_index: there twice, and they differ",
+		"_id: there twice, and they differ",
+		"there are two actions in one line",
+		"",
+	};
+	ls_buf body;
+
+	for (int i = 0; i < 4; i++)
+	{
+		ls_buf_init(&body, arena);
+		ls_buf_printf(&body, "%s\n{\"message\":\"a\"}\n{\"create\":{}}\n{\"message\":\"b\"}\n",
+					  actions[i]);
+		ok(run(ls_decode_bulk, text_of(&body)) && result.rejected == (i < 3) && result.n_items == 2,
+		   named(actions[i]));
+		is_str(result.items[0].reason, why[i], "  why");
+	}
+	check_batch(
+		ls_decode_event,
+		"{\"common\":{\"timestamp\":1767200000,\"timestamp\":1,\"attributes\":{\"a\":1,\"a\":2,"
+		"\"b\":[1],\"b\":[1]},\"a\":3},\"logs\":[\"x\"]}",
+		"0 2025-12-31T16:53:20.000Z event=x .a=i:1 .b=j:[1]\n", 0);
+	ok(result.n_ignored == 2 && ls_str_eq(result.ignored[0], LS_STR("timestamp")) &&
+		   ls_str_eq(result.ignored[1], LS_STR("a")),
+	   "what events share twice is told");
+}
+
 /* How many names are told, and how they are written. */
 static void
 test_repeated_names(void)
@@ -1190,6 +1227,7 @@ main(void)
 	test_limits();
 	test_retention();
 	test_repeated();
+	test_repeated_around();
 	test_repeated_names();
 	test_repeated_limit();
 	test_early();

@@ -144,6 +144,12 @@ test_json(void)
 		 "event=x .a=s:1");
 	ok(result.n_ignored == 1 && ls_str_eq(result.ignored[0], LS_STR("a")),
 	   "the value of a label that is lost is told");
+	json("{\"streams\":[{\"stream\":null,\"stream\":{\"a\":\"1\"},\"stream\":{\"b\":\"2\"},"
+		 "\"values\":[["
+		 "\"0\",\"x\"]]}]}",
+		 "event=x .a=s:1");
+	ok(result.n_ignored == 1 && ls_str_eq(result.ignored[0], LS_STR("stream")),
+	   "and so are other labels of a stream");
 
 	no_json("{\"streams\":", "invalid JSON at byte 11: unexpected end: expected a JSON value");
 	no_json("{\"streams\":[{\"stream\":",

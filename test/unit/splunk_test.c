@@ -93,6 +93,18 @@ test_events(void)
 		   "event=42 | event=[1, \"x\"] | event=true");
 	events("{\"event\":\"esc\\u0061ped\",\"so\\u0075rce\":\"s\\n\"}", "event=escaped source=s\n");
 	events("{\"event\":\"first\",\"event\":\"second\",\"unknown\":{\"deep\":[[]]}}", "event=first");
+	is_str(result.ignored[0], "event", "another value of a member is told");
+	is_str(result.ignored[1], "unknown", "as a member that nobody knows");
+	events("{\"event\":null,\"event\":\"x\",\"host\":\"\",\"host\":\"h\",\"host\":null,\"fields\":{"
+		   "\"a\":1},\"time\":null,\"fields\":{\"a\":1}}",
+		   "event=x source=h .a=i:1 .host=s:h");
+	is_int(result.n_ignored, 0, "what is absent, or the same, is not");
+	events(
+		"{\"event\":\"x\",\"fields\":{\"a\":1},\"fields\":{\"b\":1},\"host\":\"h\",\"host\":\"i\"}",
+		"event=x source=h .a=i:1 .host=s:h");
+	ok(result.n_ignored == 2 && ls_str_eq(result.ignored[0], LS_STR("fields")) &&
+		   ls_str_eq(result.ignored[1], LS_STR("host")),
+	   "fields and host");
 }
 
 static void
