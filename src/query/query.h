@@ -81,11 +81,12 @@ typedef struct ls_search
 	bool explain;
 	bool histogram; /* return these besides the rows */
 	bool fields;
-	int most_bytes;  /* of rows; 0: LS_SEARCH_MAX_ANSWER, beyond which it fails */
-	bool cut;        /* what is beyond them is left out, as beyond the limit */
-	uint64 sample;   /* see ls_scan_session; 0: all events */
-	ls_buf identity; /* identifies the request: a cursor is valid only for the same one */
-	ls_str *after;   /* of a page of a sort: JSON of the keys of the last row; data NULL: missing */
+	int most_bytes;    /* of rows; 0: LS_SEARCH_MAX_ANSWER, beyond which it fails */
+	bool cut;          /* what is beyond them is left out, as beyond the limit */
+	uint64 sample;     /* see ls_scan_session; 0: all events */
+	TimestampTz until; /* when searches that only explain this one end; 0: no limit */
+	ls_buf identity;   /* identifies the request: a cursor is valid only for the same one */
+	ls_str *after; /* of a page of a sort: JSON of the keys of the last row; data NULL: missing */
 	int n_after;
 	bool has_after;
 	ls_time now; /* that relative times count from; 0: ls_search_range sets it */
@@ -225,9 +226,6 @@ extern void ls_search_suggest(ls_search *search, const char *code, ls_query_span
 
 /* Warns about fields that are conditions and never true.  whole: the search has read all of its range. */
 extern void ls_search_note_conditions(ls_search *search, bool whole);
-
-/* level_note.c: the only value that a query has as its answer, in the range of the search; NULL: none. */
-extern char *ls_search_count(const ls_search *search, const char *text);
 
 /* ---- field_note.c; in SPI ---- */
 
@@ -574,8 +572,14 @@ extern void ls_search_answer(ls_search *search, const ls_plan *plan, const ls_po
 /* Takes a row: its columns as C strings (NULL: missing).  False stops the plan. */
 typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **texts);
 
+/* ---- explanation.c; in SPI ---- */
+
+/* Gives searches that explain this one, which began at `started`, a limited time from now on. */
+extern void ls_search_explain_for(ls_search *search, TimestampTz started);
+
 /*
- * level_note.c: the first `limit` rows of another query in the range of the search.  False: it cannot be parsed.
+ * The first `limit` rows of another query in the range of the search.  False: it cannot be parsed, has failed, or
+ * there is no time left for it; only a cancellation is raised.
  */
 extern bool ls_search_ask(const ls_search *search, const char *text, int limit, ls_plan_row row,
 						  void *context);
@@ -584,12 +588,15 @@ extern bool ls_search_ask(const ls_search *search, const char *text, int limit, 
 extern bool ls_search_ask_within(const ls_search *search, const ls_query_filter *within,
 								 const char *text, int limit, ls_plan_row row, void *context);
 
-/* level_note.c: is there an event in the range of the search that matches?  *found.  False: as above. */
+/* Is there an event in the range of the search that matches?  *found.  False: as above. */
 extern bool ls_search_any(const ls_search *search, const char *filter, bool *found);
 
 /* The same among the events that match `within`; NULL: all. */
 extern bool ls_search_any_within(const ls_search *search, const ls_query_filter *within,
 								 const char *filter, bool *found);
+
+/* The only value that a query has as its answer, in the range of the search; NULL: none, or as above. */
+extern char *ls_search_count(const ls_search *search, const char *text);
 
 /* Runs a plan of events, and if `warned` adds the warnings that ls_search_answer would. */
 extern void ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_row row,

@@ -643,10 +643,12 @@ ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_ro
 	ls_scan_session session = new_session(search, plan);
 	ls_search_notes *notes = palloc0(sizeof(*notes));
 	counted c = {.row = row, .context = context};
+	TimestampTz started = GetCurrentTimestamp();
 
 	run_plan(&session, notes, plan, count_row, &c);
 	if (warned)
 	{
+		ls_search_explain_for(search, started);
 		warn(search, plan, &session, notes, c.n, false, false);
 		if (c.n == 0)
 			ls_search_note_absent(search, session.matched == 0, plan->table);
@@ -692,6 +694,7 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	a.overview = ls_overview_plan(search);
 	if (a.overview != NULL)
 		run_overview(a.overview, &session);
+	ls_search_explain_for(search, started);
 	warn(search, plan, &session, notes, a.n, position->set, logs);
 	if (!position->set && !logs && (a.n == 0 || session.matched == 0 || has_empty_column(&a)))
 		ls_search_note_absent(search, session.matched == 0, plan->table);

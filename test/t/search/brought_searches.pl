@@ -104,6 +104,34 @@ is_deeply([ $r->{status}, $r->{json}{details}[0]{suggestion}, $r->{json}{details
 $r = $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'refused error' });
 is($r->{json}{meta}{warnings}[0]{suggestion}, 'refused level=error', 'with a warning');
 
+# ---- what an explanation fails of does not fail the search ----
+
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object("
+		. "'event', CASE WHEN n > 5 THEN repeat('a', 5000) || '!' || n ELSE 'fine' END, "
+		. "'service', CASE WHEN n > 5 THEN 'bad' ELSE 'good' END)) FROM generate_series(1, 40) AS n))");
+foreach my $q ('event MATCHES "(a|aa)+$"', 'service=good event MATCHES "(a|aa)+$"')
+{
+	my $steps = $q !~ /good/;
+	$r = $t->http(POST => '/api/v1/search', token => $org->{token}, json => { q => $q });
+	is($r->{status}, $steps ? 400 : 200, $q) or diag $r->{content};
+	like($r->{content}, qr/steps/, 'it takes too many steps') if $steps;
+	is_deeply($r->{json}{data}{rows}, [], 'it finds nothing') if !$steps;
+}
+
+# Nor does one that takes too long.
+$t->stop_at('explain_search');
+foreach my $limit (600, 20000)
+{
+	$r = $t->http(POST => '/api/v1/search', token => $org->{token},
+		json => { q => 'service=nobody', timeoutMs => $limit });
+	is_deeply([ $r->{status}, $r->{json}{data}{rows} ], [ 200, [] ],
+		"it is cut off, with $limit ms for the search");
+	unlike($r->{content}, qr/values there are/, '... and says less');
+}
+$t->let_go('explain_search');
+$r = $t->http(POST => '/api/v1/search', token => $org->{token}, json => { q => 'service=nobody' });
+like($r->{json}{meta}{warnings}[0]{message}, qr/values there are/, 'the next one is not');
+
 # ---- times as parameters ----
 
 foreach (
