@@ -106,6 +106,34 @@ read_text(json_reader *reader, ls_str *text, const char *path)
 	return reader->json.error == NULL;
 }
 
+/*
+ * Passes over another value of what was read already: the first one counts, and the sender is
+ * told.  `name`: constant.
+ */
+static bool
+pass_repeated(json_reader *reader, const char *name)
+{
+	ls_str text = ls_str_make(name, strlen(name));
+	ls_json_type type;
+
+	if (ls_json_peek(&reader->json, &type) && type != LS_JSON_NULL)
+	{
+		if (reader->in_record)
+			ls_event_builder_repeated(&reader->otlp.builder, text);
+		else
+			ls_event_builder_ignored(&reader->otlp.builder, text);
+	}
+	return skip(reader);
+}
+
+static bool
+is_null(json_reader *reader)
+{
+	ls_json_type type;
+
+	return ls_json_peek(&reader->json, &type) && type == LS_JSON_NULL;
+}
+
 /* A number, also as a string; false when it is none. */
 static bool
 number_of(const ls_json_value *value, ls_otlp_value *out)
@@ -155,19 +183,32 @@ append_pair(json_reader *reader, ls_buf *buf)
 	ls_str name = LS_STR("");
 	ls_str member;
 	ls_buf value;
+	bool had_key = false;
 	bool had_value = false;
 
 	/* The key may come after the value. */
 	ls_buf_init(&value, buf->arena);
 	while (ls_json_member(j, &member))
 	{
-		if (is(member, "key", "key"))
+		if (is_null(reader))
 		{
-			if (!read_text(reader, &name, "attributes"))
+			if (!skip(reader))
 				return false;
 		}
-		else if (is(member, "value", "value") && !had_value)
+		else if (is(member, "key", "key"))
 		{
+			if (had_key ? !pass_repeated(reader, "key") : !read_text(reader, &name, "attributes"))
+				return false;
+			had_key = true;
+		}
+		else if (is(member, "value", "value"))
+		{
+			if (had_value)
+			{
+				if (!pass_repeated(reader, "value"))
+					return false;
+				continue;
+			}
 			had_value = true;
 			if (!append_value(reader, &value))
 				return false;
@@ -192,20 +233,18 @@ append_values(json_reader *reader, ls_buf *buf, bool pairs)
 	ls_json *j = &reader->json;
 	ls_str key;
 	bool first = true;
-	bool had = false;
 
 	ls_buf_char(buf, pairs ? '{' : '[');
 	if (open_container(reader, LS_JSON_OBJECT, "attributes"))
 	{
 		while (ls_json_member(j, &key))
 		{
-			if (had || !is(key, "values", "values"))
+			if (!is(key, "values", "values"))
 			{
 				if (!skip(reader))
 					return false;
 				continue;
 			}
-			had = true;
 			if (!open_container(reader, LS_JSON_ARRAY, "attributes"))
 				continue;
 			while (ls_json_element(j))
@@ -230,6 +269,14 @@ append_values(json_reader *reader, ls_buf *buf, bool pairs)
 	}
 	ls_buf_char(buf, pairs ? '}' : ']');
 	return j->error == NULL;
+}
+
+static bool
+is_scalar(ls_str key)
+{
+	return is(key, "stringValue", "string_value") || is(key, "intValue", "int_value") ||
+		   is(key, "boolValue", "bool_value") || is(key, "doubleValue", "double_value") ||
+		   is(key, "bytesValue", "bytes_value");
 }
 
 /* A scalar member of an AnyValue. */
@@ -278,6 +325,7 @@ read_value(json_reader *reader, ls_buf *buf, ls_otlp_value *value)
 {
 	ls_json *j = &reader->json;
 	size_t start = buf->len;
+	bool had = false;
 	ls_str key;
 
 	*value = (ls_otlp_value){.kind = LS_KIND_NULL, .text = LS_STR("")};
@@ -286,29 +334,29 @@ read_value(json_reader *reader, ls_buf *buf, ls_otlp_value *value)
 	while (ls_json_member(j, &key))
 	{
 		bool array = is(key, "arrayValue", "array_value");
-		ls_json_type type;
+		bool list = array || is(key, "kvlistValue", "kvlist_value");
 
-		if (array || is(key, "kvlistValue", "kvlist_value"))
+		if (!list && !is_scalar(key))
 		{
-			if (ls_json_peek(j, &type) && type == LS_JSON_NULL)
-			{
-				if (!skip(reader))
-					return false;
-				continue;
-			}
-			buf->len = start;
+			if (!skip(reader))
+				return false;
+			continue;
+		}
+		/* null is absent; of several values the first one counts. */
+		if (had || is_null(reader))
+		{
+			if (!pass_repeated(reader, "value"))
+				return false;
+			continue;
+		}
+		had = true;
+		if (list)
+		{
 			*value = (ls_otlp_value){LS_KIND_JSON, LS_STR(""), 0};
 			if (!append_values(reader, buf, !array))
 				return false;
 		}
-		else if (is(key, "stringValue", "string_value") || is(key, "intValue", "int_value") ||
-				 is(key, "boolValue", "bool_value") || is(key, "doubleValue", "double_value") ||
-				 is(key, "bytesValue", "bytes_value"))
-		{
-			if (!take_scalar(reader, key, value))
-				return false;
-		}
-		else if (!skip(reader))
+		else if (!take_scalar(reader, key, value))
 			return false;
 	}
 	if (value->kind != LS_KIND_JSON)
@@ -345,6 +393,8 @@ read_attributes(json_reader *reader, ls_otlp_shared *shared, ls_str prefix)
 	{
 		ls_str key = LS_STR("");
 		ls_otlp_value value = {.kind = LS_KIND_NULL, .text = LS_STR("")};
+		bool had_key = false;
+		bool had_value = false;
 
 		if (!open_container(reader, LS_JSON_OBJECT, "attributes"))
 		{
@@ -354,9 +404,22 @@ read_attributes(json_reader *reader, ls_otlp_shared *shared, ls_str prefix)
 		}
 		while (ls_json_member(j, &member))
 		{
-			if (!(is(member, "key", "key")       ? read_text(reader, &key, "attributes")
-				  : is(member, "value", "value") ? read_whole_value(reader, j->arena, &value)
-												 : skip(reader)))
+			bool *had = is(member, "key", "key")       ? &had_key
+						: is(member, "value", "value") ? &had_value
+													   : NULL;
+			bool good;
+
+			if (had == NULL || is_null(reader))
+				good = skip(reader);
+			else if (*had)
+				good = pass_repeated(reader, had == &had_key ? "key" : "value");
+			else
+			{
+				*had = true;
+				good = had == &had_key ? read_text(reader, &key, "attributes")
+									   : read_whole_value(reader, j->arena, &value);
+			}
+			if (!good)
 				return false;
 		}
 		if (j->error != NULL)
@@ -507,30 +570,70 @@ read_id(json_reader *reader, ls_str *id, size_t size, const char *path)
 	return true;
 }
 
+/* The members of a record of which only one counts. */
+#define MEMBER(camel, snake)                               \
+	{                                                      \
+		camel, sizeof(camel) - 1, snake, sizeof(snake) - 1 \
+	}
+static const struct
+{
+	const char *camel;
+	size_t camel_len;
+	const char *snake;
+	size_t snake_len;
+} members[] = {
+	MEMBER("timeUnixNano", "time_unix_nano"),
+	MEMBER("observedTimeUnixNano", "observed_time_unix_nano"),
+	MEMBER("severityNumber", "severity_number"),
+	MEMBER("severityText", "severity_text"),
+	MEMBER("body", "body"),
+	MEMBER("traceId", "trace_id"),
+	MEMBER("spanId", "span_id"),
+	MEMBER("eventName", "event_name"),
+};
+#undef MEMBER
+
+#define N_MEMBERS ((int) (sizeof(members) / sizeof(members[0])))
+
+/* `had`: bits of the members that were read. */
 static bool
-read_member(json_reader *reader, ls_str key, ls_otlp_record *record)
+read_member(json_reader *reader, ls_str key, ls_otlp_record *record, uint32_t *had)
 {
 	ls_arena *scratch = reader->otlp.builder.options->scratch;
+	int m = 0;
 
-	if (is(key, "timeUnixNano", "time_unix_nano"))
-		return read_nanos(reader, &record->time, "timeUnixNano");
-	if (is(key, "observedTimeUnixNano", "observed_time_unix_nano"))
-		return read_nanos(reader, &record->observed, "observedTimeUnixNano");
-	if (is(key, "severityNumber", "severity_number"))
-		return read_severity(reader, &record->severity);
-	if (is(key, "severityText", "severity_text"))
-		return read_text(reader, &record->severity_text, "severityText");
-	if (is(key, "body", "body"))
-		return read_whole_value(reader, scratch, &record->body);
-	if (is(key, "attributes", "attributes"))
-		return read_attributes(reader, NULL, LS_STR(""));
-	if (is(key, "traceId", "trace_id"))
-		return read_id(reader, &record->trace_id, 16, "traceId");
-	if (is(key, "spanId", "span_id"))
-		return read_id(reader, &record->span_id, 8, "spanId");
-	if (is(key, "eventName", "event_name"))
-		return read_text(reader, &record->event_name, "eventName");
-	return skip(reader);
+	while (m < N_MEMBERS &&
+		   !(key.len == members[m].camel_len && memcmp(key.data, members[m].camel, key.len) == 0) &&
+		   !(key.len == members[m].snake_len && memcmp(key.data, members[m].snake, key.len) == 0))
+		m++;
+	if (m < N_MEMBERS && !is_null(reader))
+	{
+		if ((*had >> m & 1) != 0)
+			return pass_repeated(reader, members[m].camel);
+		*had |= 1u << m;
+	}
+	switch (m)
+	{
+		case 0:
+			return read_nanos(reader, &record->time, members[m].camel);
+		case 1:
+			return read_nanos(reader, &record->observed, members[m].camel);
+		case 2:
+			return read_severity(reader, &record->severity);
+		case 3:
+			return read_text(reader, &record->severity_text, members[m].camel);
+		case 4:
+			return read_whole_value(reader, scratch, &record->body);
+		case 5:
+			return read_id(reader, &record->trace_id, 16, members[m].camel);
+		case 6:
+			return read_id(reader, &record->span_id, 8, members[m].camel);
+		case 7:
+			return read_text(reader, &record->event_name, members[m].camel);
+		default:
+			return is(key, "attributes", "attributes") ? read_attributes(reader, NULL, LS_STR(""))
+													   : skip(reader);
+	}
 }
 
 static bool
@@ -539,6 +642,7 @@ read_record(json_reader *reader)
 	ls_otlp_record record = {.body.kind = LS_KIND_NULL};
 	ls_json *j = &reader->json;
 	const char *begin = j->pos;
+	uint32_t had = 0;
 	ls_str key;
 
 	ls_event_builder_begin(&reader->otlp.builder);
@@ -548,7 +652,7 @@ read_record(json_reader *reader)
 		begin = j->pos - 1;
 		while (ls_json_member(j, &key))
 		{
-			if (!read_member(reader, key, &record))
+			if (!read_member(reader, key, &record, &had))
 				break;
 		}
 	}

@@ -202,6 +202,26 @@ ls_otlp_shared_clear(ls_otlp_shared *shared)
 	shared->index = LS_STR("");
 }
 
+/* Is there an attribute of this name?  The first one counts; another value is told. */
+static bool
+shares_already(ls_otlp *otlp, const ls_otlp_shared *shared, ls_str prefix, ls_str key,
+			   const ls_otlp_value *value)
+{
+	for (size_t i = 0; i < shared->n; i++)
+	{
+		const ls_attribute *a = &shared->attributes[i];
+
+		if (a->key.len != prefix.len + key.len ||
+			memcmp(a->key.data + prefix.len, key.data, key.len) != 0)
+			continue;
+		if (a->kind != value->kind || a->integer != value->integer ||
+			!ls_str_eq(a->text, value->text))
+			ls_event_builder_ignored(&otlp->builder, a->key);
+		return true;
+	}
+	return false;
+}
+
 bool
 ls_otlp_share(ls_otlp *otlp, ls_otlp_shared *shared, ls_str prefix, ls_str key,
 			  const ls_otlp_value *value)
@@ -220,12 +240,16 @@ ls_otlp_share(ls_otlp *otlp, ls_otlp_shared *shared, ls_str prefix, ls_str key,
 
 		if (field != NULL)
 		{
+			ls_str text = value_text(otlp, options->arena, value);
+
 			if (field->len == 0)
-				*field = value_text(otlp, options->arena, value);
+				*field = text;
+			else if (text.len > 0 && !ls_str_eq(*field, text))
+				ls_event_builder_ignored(&otlp->builder, key);
 			return !ls_arena_failed(options->arena);
 		}
 	}
-	if (shared->n > options->limits.attributes)
+	if (shares_already(otlp, shared, prefix, key, value) || shared->n > options->limits.attributes)
 		return true;
 	ls_buf_init(&name, options->arena);
 	ls_buf_str(&name, prefix);

@@ -215,8 +215,8 @@ test_json(void)
 	json_record("\"body\":{\"stringValue\":\"x\"},\"severityNumber\":25", "event=x \n",
 				"a severity that does not exist");
 
-	json_value("{\"stringValue\":\"x\",\"doubleValue\":\"NaN\"}", "s:NaN");
-	json_value("{\"intValue\":1,\"doubleValue\":\"-Infinity\"}", "s:-Infinity");
+	json_value("{\"stringValue\":\"x\",\"doubleValue\":\"NaN\"}", "s:x");
+	json_value("{\"intValue\":1,\"doubleValue\":\"-Infinity\"}", "i:1");
 	json_value(
 		"{\"kvlistValue\":{\"values\":[{\"value\":{\"kvlistValue\":{\"values\":[{\"value\":"
 		"{\"intValue\":1},\"key\":\"b\"}]}},\"key\":\"a\",\"value\":{\"intValue\":2}},{\"key\":"
@@ -302,6 +302,43 @@ many(const char *before, const char *repeated, int n, const char *after)
 		ls_buf_append(&body, repeated, strlen(repeated));
 	ls_buf_append(&body, after, strlen(after));
 	return ls_str_make(body.data, body.len);
+}
+
+/* Of two values of a record, or of what records share, the first one counts, and it is told. */
+static void
+test_json_repeated(void)
+{
+	ls_str body;
+
+	json_record(
+		"\"body\":{\"stringValue\":\"x\"},\"body\":{\"stringValue\":\"y\"},"
+		"\"timeUnixNano\":null,\"time_unix_nano\":\"1700000000000000000\",\"timeUnixNano\":1,"
+		"\"spanId\":\"a\",\"span_id\":\"b\",\"severityNumber\":9,\"severityNumber\":17,"
+		"\"eventName\":null",
+		"2023-11-14T22:13:20.000Z event=x level=info spanId=a \n", "members of a record");
+	is_str(result.n_warnings > 0 ? result.warnings[0].repeated : LS_STR(""),
+		   "body, timeUnixNano, spanId, severityNumber", "their names");
+	is_int(result.n_ignored, 4, "are in the header");
+	json_record(
+		"\"body\":{\"intValue\":null,\"stringValue\":\"x\",\"intValue\":1},\"attributes\":[{"
+		"\"key\":\"a\",\"key\":\"b\",\"value\":{\"intValue\":1},\"value\":{\"intValue\":2}}]",
+		"event=x .a=i:1 \n", "of a value, and of an attribute");
+	is_int(result.n_ignored, 2, "told as value and key");
+	json("{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{"
+		 "\"stringValue\":\"a\"}},{\"key\":\"service.name\",\"value\":{\"stringValue\":\"b\"}},"
+		 "{\"key\":\"r\",\"value\":{\"intValue\":1}},{\"key\":\"r\",\"value\":{\"intValue\":2}}]},"
+		 "\"scopeLogs\":[{\"logRecords\":[{\"body\":{\"stringValue\":\"x\"}}]}]}]}",
+		 "event=x service=a .resource.r=i:1 \n", "attributes of a resource");
+	ok(result.n_ignored == 2 && ls_str_eq(result.ignored[0], LS_STR("service.name")) &&
+		   ls_str_eq(result.ignored[1], LS_STR("resource.r")),
+	   "both are told");
+	body = many(
+		"{\"resourceLogs\":[{\"resource\":{\"attributes\":[",
+		"{\"key\":\"r\",\"value\":{\"intValue\":1}},", 200,
+		"{\"key\":\"s\",\"value\":{\"intValue\":2}}]},\"scopeLogs\":[{\"logRecords\":[{\"body\":{"
+		"\"stringValue\":\"x\"}}]}]}]}");
+	expect(run(ls_decode_otlp_json, body), "event=x .resource.r=i:1 .resource.s=i:2 \n",
+		   "one that is there 200 times counts once of the 128");
 }
 
 /* Scratch memory is bounded by the body, whatever is in it. */
@@ -760,6 +797,7 @@ main(void)
 	ls_buf_init(&seen, made);
 	test_json();
 	test_json_lists();
+	test_json_repeated();
 	test_json_memory();
 	test_protobuf();
 	test_answers();
