@@ -152,21 +152,29 @@ ls_statement_prepare(const char *text, int n_types, const Oid *types)
 	return s->plan;
 }
 
-SPIPlanPtr
-ls_statement_again(const char *text, int n_types, const Oid *types, int64 days)
+/* The plan of a statement that this session repeats; NULL: this is its first time. */
+static SPIPlanPtr
+prepare_repeated(const char *text, int n_types, const Oid *types)
 {
 	uint64 hash = hash_of(text, n_types, types);
 	uint64 *once = &seen[hash % MOST_SEEN];
-	int partitions = ls_store_partitions();
 
-	if (partitions > FEW_PARTITIONS && days < partitions / 8)
-		return NULL;
 	if (*once != hash && find(hash, text, n_types, types) == NULL)
 	{
 		*once = hash;
 		return NULL;
 	}
 	return ls_statement_prepare(text, n_types, types);
+}
+
+SPIPlanPtr
+ls_statement_again(const char *text, int n_types, const Oid *types, int64 days)
+{
+	int partitions = ls_store_partitions();
+
+	if (partitions > FEW_PARTITIONS && days < partitions / 8)
+		return NULL;
+	return prepare_repeated(text, n_types, types);
 }
 
 uint64
@@ -185,7 +193,7 @@ ls_statement_call(const char *text, int n_types, const Oid *types, Datum *values
 {
 	int result;
 
-	called = ls_statement_again(text, n_types, types, PG_INT64_MAX);
+	called = prepare_repeated(text, n_types, types);
 	result = called != NULL ? SPI_execute_plan(called, values, nulls, false, 1)
 							: SPI_execute_with_args(text, n_types, unconstify(Oid *, types), values,
 													nulls, false, 1);
