@@ -571,29 +571,37 @@ read_id(json_reader *reader, ls_str *id, size_t size, const char *path)
 }
 
 /* The members of a record of which only one counts. */
-#define MEMBER(camel, snake)                               \
-	{                                                      \
-		camel, sizeof(camel) - 1, snake, sizeof(snake) - 1 \
-	}
+typedef enum member
+{
+	MEMBER_TIME,
+	MEMBER_OBSERVED_TIME,
+	MEMBER_SEVERITY_NUMBER,
+	MEMBER_SEVERITY_TEXT,
+	MEMBER_BODY,
+	MEMBER_TRACE_ID,
+	MEMBER_SPAN_ID,
+	MEMBER_EVENT_NAME,
+	N_MEMBERS
+} member;
+
+#define MEMBER(member, camel, snake) [member] = {camel, sizeof(camel) - 1, snake, sizeof(snake) - 1}
 static const struct
 {
 	const char *camel;
 	size_t camel_len;
 	const char *snake;
 	size_t snake_len;
-} members[] = {
-	MEMBER("timeUnixNano", "time_unix_nano"),
-	MEMBER("observedTimeUnixNano", "observed_time_unix_nano"),
-	MEMBER("severityNumber", "severity_number"),
-	MEMBER("severityText", "severity_text"),
-	MEMBER("body", "body"),
-	MEMBER("traceId", "trace_id"),
-	MEMBER("spanId", "span_id"),
-	MEMBER("eventName", "event_name"),
+} members[N_MEMBERS] = {
+	MEMBER(MEMBER_TIME, "timeUnixNano", "time_unix_nano"),
+	MEMBER(MEMBER_OBSERVED_TIME, "observedTimeUnixNano", "observed_time_unix_nano"),
+	MEMBER(MEMBER_SEVERITY_NUMBER, "severityNumber", "severity_number"),
+	MEMBER(MEMBER_SEVERITY_TEXT, "severityText", "severity_text"),
+	MEMBER(MEMBER_BODY, "body", "body"),
+	MEMBER(MEMBER_TRACE_ID, "traceId", "trace_id"),
+	MEMBER(MEMBER_SPAN_ID, "spanId", "span_id"),
+	MEMBER(MEMBER_EVENT_NAME, "eventName", "event_name"),
 };
 #undef MEMBER
-
-#define N_MEMBERS ((int) (sizeof(members) / sizeof(members[0])))
 
 /* `had`: bits of the members that were read. */
 static bool
@@ -614,21 +622,21 @@ read_member(json_reader *reader, ls_str key, ls_otlp_record *record, uint32_t *h
 	}
 	switch (m)
 	{
-		case 0:
+		case MEMBER_TIME:
 			return read_nanos(reader, &record->time, members[m].camel);
-		case 1:
+		case MEMBER_OBSERVED_TIME:
 			return read_nanos(reader, &record->observed, members[m].camel);
-		case 2:
+		case MEMBER_SEVERITY_NUMBER:
 			return read_severity(reader, &record->severity);
-		case 3:
+		case MEMBER_SEVERITY_TEXT:
 			return read_text(reader, &record->severity_text, members[m].camel);
-		case 4:
+		case MEMBER_BODY:
 			return read_whole_value(reader, scratch, &record->body);
-		case 5:
+		case MEMBER_TRACE_ID:
 			return read_id(reader, &record->trace_id, 16, members[m].camel);
-		case 6:
+		case MEMBER_SPAN_ID:
 			return read_id(reader, &record->span_id, 8, members[m].camel);
-		case 7:
+		case MEMBER_EVENT_NAME:
 			return read_text(reader, &record->event_name, members[m].camel);
 		default:
 			return is(key, "attributes", "attributes") ? read_attributes(reader, NULL, LS_STR(""))

@@ -14,39 +14,6 @@
 
 /* Each is up to three searches. */
 #define MOST_FIELDS 3
-#define MOST_NAMED 5
-#define MOST_NAMED_BYTES 60 /* longer ones say more than the warning needs */
-
-typedef struct values
-{
-	StringInfoData list; /* as JSON */
-	int n;
-} values;
-
-/* Takes a row of `top`. */
-static bool
-take_value(void *context, const ls_position *position, char **texts)
-{
-	values *v = context;
-
-	if (texts[0] != NULL && texts[0][0] != '{' && texts[0][0] != '[' &&
-		strlen(texts[0]) <= MOST_NAMED_BYTES)
-		appendStringInfo(&v->list, "%s%s", v->n++ > 0 ? ", " : "", texts[0]);
-	return true;
-}
-
-/* The most frequent values of the field among the events that match `within` and the text. */
-static values
-values_of(const ls_search *search, const ls_query_filter *within, const char *text,
-		  const char *field)
-{
-	values v = {.n = 0};
-
-	initStringInfo(&v.list);
-	(void) ls_search_ask_within(search, within, psprintf("%s | top %d %s", text, MOST_NAMED, field),
-								MOST_NAMED, take_value, &v);
-	return v;
-}
 
 /* A field that an event may lack. */
 static bool
@@ -59,17 +26,6 @@ may_lack(const ls_query_field *field)
 					  field->builtin == LS_QUERY_TRACE_ID || field->builtin == LS_QUERY_SPAN_ID);
 }
 
-static bool
-is_noted(const ls_search *search, ls_query_span span)
-{
-	const ls_query_warnings *warnings = &search->query->warnings;
-
-	for (uint32 i = 0; i < warnings->n; i++)
-		if (warnings->items[i]->span.start < span.end && warnings->items[i]->span.end > span.start)
-			return true;
-	return false;
-}
-
 /*
  * `rest`: what the search asks for beside the field; `all`: its whole head.  Warns if it finds events, some event of
  * the range has the field, and none has both.
@@ -78,7 +34,7 @@ static void
 note_field(ls_search *search, const ls_query_filter *rest, bool all, const ls_query_field *field)
 {
 	char *name = ls_search_head_field(search, field);
-	values services = {.n = 0};
+	char *services = NULL;
 	bool found = true;
 
 	if (name == NULL || !ls_search_any_within(search, rest, psprintf("%s=*", name), &found) ||
@@ -86,12 +42,12 @@ note_field(ls_search *search, const ls_query_filter *rest, bool all, const ls_qu
 		!ls_search_any(search, psprintf("%s=*", name), &found) || !found)
 		return;
 	if (field->builtin != LS_QUERY_SERVICE)
-		services = values_of(search, NULL, psprintf("%s=* service=*", name), "service");
+		services = ls_search_name_values(search, NULL, psprintf("%s=* service=*", name), "service");
 	ls_query_warn(search->query, search->arena, "FIELD_ELSEWHERE", field->span,
 				  "none of the events that %s finds has the field %s%s%s",
 				  all ? "the query" : "the rest of the query", name,
-				  services.n > 0 ? "; events of these services have it: " : "",
-				  services.n > 0 ? services.list.data : "");
+				  services != NULL ? "; events of these services have it: " : "",
+				  services != NULL ? services : "");
 }
 
 /* The same for a value, where events that the rest finds have the field. */
@@ -100,18 +56,18 @@ note_value(ls_search *search, const ls_query_filter *rest, const ls_query_filter
 {
 	const ls_query_value *value = term->values.items[0];
 	char *name = ls_search_head_field(search, term->field);
-	values others;
+	char *others;
 
 	if (term->kind != LS_QUERY_FILTER_COMPARE || term->op != LS_QUERY_OP_EQ || name == NULL ||
 		!ls_search_explains_value(search, term->field, value))
 		return;
-	others = values_of(search, rest, psprintf("%s=*", name), name);
-	if (others.n > 0)
+	others = ls_search_name_values(search, rest, psprintf("%s=*", name), name);
+	if (others != NULL)
 		ls_query_warn(search->query, search->arena, "VALUE_ELSEWHERE", value->span,
 					  "none of the events that the rest of the query finds has %s %.*s; values "
-					  "there are: %s%s",
+					  "there are: %s",
 					  name, (int) ls_utf8_prefix_chars(value->text.data, value->text.len, 60),
-					  value->text.data, others.list.data, others.n == MOST_NAMED ? ", ..." : "");
+					  value->text.data, others);
 }
 
 /* The children of an AND but one. */
@@ -141,7 +97,8 @@ note_head(ls_search *search, bool values)
 		const ls_query_filter *child = filter->children[i];
 		const ls_query_filter *rest;
 
-		if (child->n_children > 0 || !may_lack(child->field) || is_noted(search, child->span))
+		if (child->n_children > 0 || !may_lack(child->field) ||
+			ls_search_is_noted(search, child->span))
 			continue;
 		left--;
 		rest = without(filter, i);
@@ -184,7 +141,7 @@ ls_search_note_absent(ls_search *search, bool nothing, bool table)
 		note_head(search, false);
 	ls_query_each_reading(query, take_reading, &r);
 	for (int i = 0; i < r.n; i++)
-		if (!is_noted(search, r.items[i]->span))
+		if (!ls_search_is_noted(search, r.items[i]->span))
 			note_field(search, query->filter, true, r.items[i]);
 	/* A count of 0 may be what one hopes for. */
 	if (nothing && !table && query->filter->kind == LS_QUERY_FILTER_AND &&

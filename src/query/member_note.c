@@ -137,9 +137,8 @@ note(ls_search *search, const ls_query_field *field, const ls_field_names *names
 	ls_buf name;
 	ls_buf root;
 
-	for (uint32 i = 0; i < search->query->warnings.n; i++)
-		if (search->query->warnings.items[i]->span.start == field->span.start)
-			return;
+	if (ls_search_is_noted(search, field->span))
+		return;
 	/* What no event has is told already, and a.b may be an attribute of that name. */
 	if (ls_field_names_have(names, field->name) || !ls_field_names_have(names, field->parts[0]))
 		return;

@@ -67,6 +67,22 @@ take_value(void *context, const ls_position *position, char **texts)
 	return true;
 }
 
+char *
+ls_search_name_values(const ls_search *search, const ls_query_filter *within, const char *text,
+					  const char *field)
+{
+	known_values *known = palloc0(sizeof(known_values));
+
+	known->arena = search->arena;
+	ls_buf_init(&known->named, search->arena);
+	(void) ls_search_ask_within(search, within, psprintf("%s | top %d %s", text, MOST_NAMED, field),
+								MOST_NAMED, take_value, known);
+	if (known->n_named == 0 || known->named.failed)
+		return NULL;
+	return psprintf("%.*s%s", (int) known->named.len, known->named.data,
+					known->n_named == MOST_NAMED ? ", ..." : "");
+}
+
 /* Fields whose values are not worth naming: each event, or a few, have one of their own. */
 static bool
 is_id(const ls_query_field *field)
@@ -79,7 +95,6 @@ bool
 ls_search_explains_value(const ls_search *search, const ls_query_field *field,
 						 const ls_query_value *value)
 {
-	const ls_query_warnings *warnings = &search->query->warnings;
 	int digits = 0;
 
 	if (value->wildcard || value->text.len == 0)
@@ -91,11 +106,7 @@ ls_search_explains_value(const ls_search *search, const ls_query_field *field,
 		digits += value->text.data[i] >= '0' && value->text.data[i] <= '9';
 	if (digits > MOST_DIGITS)
 		return false;
-	for (uint32 i = 0; i < warnings->n; i++)
-		if (warnings->items[i]->span.start < value->span.end &&
-			warnings->items[i]->span.end > value->span.start)
-			return false;
-	return true;
+	return !ls_search_is_noted(search, value->span);
 }
 
 /* What finds the value among elements of a list. */

@@ -222,6 +222,9 @@ extern void ls_search_note_values(ls_search *search, ls_search_found found);
 extern void ls_search_suggest(ls_search *search, const char *code, ls_query_span at,
 							  ls_query_span span, const char *replacement, const char *message);
 
+/* Does a warning concern this place of the query already? */
+extern bool ls_search_is_noted(const ls_search *search, ls_query_span span);
+
 /* ---- condition_note.c; in SPI ---- */
 
 /* Warns about fields that are conditions and never true.  whole: the search has read all of its range. */
@@ -257,6 +260,13 @@ extern void ls_search_note_near_values(ls_search *search, bool table);
 
 /* The same for a parameter of GET /logs; an empty text is none. */
 extern void ls_search_note_parameter(ls_search *search, ls_query_builtin builtin, ls_str text);
+
+/*
+ * The most frequent values of a field among the events that match the text and `within` (NULL: all), as the language
+ * takes them; NULL: there are none.
+ */
+extern char *ls_search_name_values(const ls_search *search, const ls_query_filter *within,
+								   const char *text, const char *field);
 
 /* Is it worth telling which other values the field has?  Not for an id, or a value that has a warning. */
 extern bool ls_search_explains_value(const ls_search *search, const ls_query_field *field,

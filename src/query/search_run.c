@@ -577,10 +577,13 @@ run_overview(ls_overview *overview, ls_scan_session *session)
 	session->matched = Max(session->matched, rows.matched);
 }
 
-/* All warnings about a search that has run; n: rows of its page, `later`: which is not the first. */
+/*
+ * All warnings about a search that has run; n: rows of its page, `later`: which is not the first; `empty`: a column
+ * of its table says nothing of the events that were found.
+ */
 static void
 warn(ls_search *search, const ls_plan *plan, const ls_scan_session *session, ls_search_notes *notes,
-	 int n, bool later, bool logs)
+	 int n, bool later, bool logs, bool empty)
 {
 	for (int i = 0; i < plan->n_counters; i++)
 	{
@@ -618,6 +621,8 @@ warn(ls_search *search, const ls_plan *plan, const ls_scan_session *session, ls_
 	}
 	else if (plan->table && session->matched == 0)
 		ls_search_note_near_values(search, true);
+	if (n == 0 || session->matched == 0 || empty)
+		ls_search_note_absent(search, session->matched == 0, plan->table);
 }
 
 typedef struct counted
@@ -649,9 +654,7 @@ ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_ro
 	if (warned)
 	{
 		ls_search_explain_for(search, started);
-		warn(search, plan, &session, notes, c.n, false, false);
-		if (c.n == 0)
-			ls_search_note_absent(search, session.matched == 0, plan->table);
+		warn(search, plan, &session, notes, c.n, false, false, false);
 	}
 }
 
@@ -664,7 +667,6 @@ all_true(int n)
 	return flags;
 }
 
-/* Is there a column that says nothing of the events that were found? */
 static bool
 has_empty_column(const answer *a)
 {
@@ -695,9 +697,7 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	if (a.overview != NULL)
 		run_overview(a.overview, &session);
 	ls_search_explain_for(search, started);
-	warn(search, plan, &session, notes, a.n, position->set, logs);
-	if (!position->set && !logs && (a.n == 0 || session.matched == 0 || has_empty_column(&a)))
-		ls_search_note_absent(search, session.matched == 0, plan->table);
+	warn(search, plan, &session, notes, a.n, position->set, logs, has_empty_column(&a));
 	if (logs)
 		appendStringInfoChar(out, ']');
 	else

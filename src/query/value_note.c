@@ -44,6 +44,17 @@ ls_search_suggest(ls_search *search, const char *code, ls_query_span at, ls_quer
 		query->warnings.items[n]->suggestion = ls_str_make(text.data, text.len);
 }
 
+bool
+ls_search_is_noted(const ls_search *search, ls_query_span span)
+{
+	const ls_query_warnings *warnings = &search->query->warnings;
+
+	for (uint32 i = 0; i < warnings->n; i++)
+		if (warnings->items[i]->span.start < span.end && warnings->items[i]->span.end > span.start)
+			return true;
+	return false;
+}
+
 /* As it is written in the query. */
 static char *
 written(const ls_search *search, ls_query_span span)
