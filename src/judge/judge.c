@@ -228,19 +228,23 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 	return job;
 }
 
+static void
+take(size_t *work, size_t cost)
+{
+	*work -= *work < cost ? *work : cost;
+}
+
 /* Reads the next rows, as many as `work` allows; a byte costs more than one unit. */
 static bool
 read_rows(ls_judge_job *job, size_t *work)
 {
 	ls_judge_ctx *ctx = job->ctx;
 
-	while (job->row<ctx->n_rows && * work> 0)
+	while (job->row < ctx->n_rows && *work != 0)
 	{
-		size_t cost = ctx->rows[job->row].len * 4 / 3 + 16;
-
+		take(work, ctx->rows[job->row].len * 4 / 3 + 16);
 		if (!ls_judge_index_row(ctx, (uint32_t) job->row++))
 			return false;
-		*work -= *work < cost ? *work : cost;
 	}
 	return true;
 }
@@ -305,21 +309,19 @@ ls_judge_step(ls_judge_job *job, size_t work)
 		weigh(job);
 	while (job->surveys && ctx->surveyed < ctx->n_rows && work > 0)
 	{
-		size_t before = ctx->spent, cost;
+		size_t before = ctx->spent;
 
 		if (!ls_judge_survey(ctx, ctx->surveyed + 1))
 			return LS_JUDGE_FAILED;
-		cost = ctx->spent - before + 16;
-		work -= work < cost ? work : cost;
+		take(&work, ctx->spent - before + 16);
 	}
 	while (job->item < job->n && work > 0)
 	{
-		size_t before = ctx->spent, cost;
+		size_t before = ctx->spent;
 
 		if (!decide_next(job))
 			return LS_JUDGE_FAILED;
-		cost = ctx->spent - before + ctx->n_rows / 4 + 64;
-		work -= work < cost ? work : cost;
+		take(&work, ctx->spent - before + ctx->n_rows / 4 + 64);
 	}
 	if (job->item < job->n)
 		return LS_JUDGE_MORE;

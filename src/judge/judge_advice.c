@@ -71,10 +71,6 @@ is_label(const ls_judge_text *t, int i)
 
 	if (end + 1 >= t->text.len || t->text.data[end] != ':' || t->text.data[end + 1] != ' ')
 		return false;
-	/* "Action: Identify and stop the process" */
-	if (i == 0 && is(t, 0, "action"))
-		return t->n > 1 && (t->atoms[1].flags & LS_ATOM_CAPITAL) &&
-			   !(t->atoms[1].flags & (LS_ATOM_ED | LS_ATOM_ING | LS_ATOM_UPPER));
 	if (!IS_ANY(t, i, labels))
 		return false;
 	return !(is(t, i, "step") || is(t, i, "steps")) || is(t, i - 1, "next");
@@ -161,7 +157,7 @@ mark_unreal(const ls_judge_ctx *ctx, ls_judge_text *t, int i)
 		return;
 	if (is(t, i + 1, "to") && a[1].sep == LS_SEP_SPACE && IS_ANY(t, i, aims))
 		from = i + 2;
-	else if (a->len <= 6 && i + 1 < t->n && a[1].sep == LS_SEP_SPACE && IS_ANY(t, i, modals) &&
+	else if (i + 1 < t->n && a[1].sep == LS_SEP_SPACE && IS_ANY(t, i, modals) &&
 			 !(a->flags & LS_ATOM_UPPER))
 		from = i + 1;
 	else
@@ -192,14 +188,6 @@ is_command(const ls_judge_text *t)
 	size_t n = t->text.len, i = 0;
 
 	if (n > 2 && (s[0] == '$' || s[0] == '+' || s[0] == '>') && s[1] == ' ')
-		return true;
-	if (t->n > 1 && (is(t, 0, "run") || is(t, 0, "running")) && t->atoms[0].off < 10 &&
-		t->atoms[1].sep == LS_SEP_SPACE && !(t->atoms[1].flags & LS_ATOM_CAPITAL) &&
-		t->atoms[1].kind == LS_ATOM_WORD && (t->atoms[0].flags & LS_ATOM_CAPITAL) &&
-		is(t, 0, "run"))
-		return true;
-	if (t->n > 1 && (is(t, 0, "group") || is(t, 0, "endgroup")) && n > 9 &&
-		memcmp(s, "##[group]", 9) == 0)
 		return true;
 	if (n == 0 || s[0] < 'a' || s[0] > 'z')
 		return false;

@@ -18,7 +18,6 @@
 #define MAX_DEPTH 24  /* of JSON objects and arrays */
 #define MAX_ESCAPES 3 /* of quotations in quotations */
 #define NEAR 64       /* bytes before a quotation that may name it */
-#define NAME 256      /* bytes of a user's name in prose */
 
 typedef struct marking
 {
@@ -38,76 +37,46 @@ typedef struct marking
 	size_t user_of;   /* access log: where the text begins whose user has been marked, plus one */
 } marking;
 
-typedef struct client_key
+static bool
+is_atom(const marking *m, int i, const char *word)
 {
-	const char *name;
-	ls_judge_client level;
-} client_key;
+	return ls_judge_is(ls_judge_atom_text(m->t, i), word);
+}
 
-/* Keys and nouns of what clients send; sorted by their first letter. */
-static const client_key keys[] = {
-	{"account", LS_CLIENT_USER},   {"acct", LS_CLIENT_USER},        {"agent", LS_CLIENT_TEXT},
-	{"answer", LS_CLIENT_TEXT},    {"attachment", LS_CLIENT_QUOTE}, {"author", LS_CLIENT_USER},
-	{"bio", LS_CLIENT_TEXT},       {"branch", LS_CLIENT_QUOTE},     {"caption", LS_CLIENT_TEXT},
-	{"channel", LS_CLIENT_QUOTE},  {"chat", LS_CLIENT_TEXT},        {"command", LS_CLIENT_QUOTE},
-	{"comment", LS_CLIENT_TEXT},   {"comments", LS_CLIENT_TEXT},    {"cookie", LS_CLIENT_TEXT},
-	{"cookies", LS_CLIENT_TEXT},   {"email", LS_CLIENT_USER},       {"feedback", LS_CLIENT_TEXT},
-	{"file", LS_CLIENT_QUOTE},     {"filename", LS_CLIENT_QUOTE},   {"form", LS_CLIENT_TEXT},
-	{"from", LS_CLIENT_USER},      {"headers", LS_CLIENT_TEXT},     {"helo", LS_CLIENT_TEXT},
-	{"input", LS_CLIENT_TEXT},     {"keyword", LS_CLIENT_TEXT},     {"keywords", LS_CLIENT_TEXT},
-	{"label", LS_CLIENT_QUOTE},    {"logname", LS_CLIENT_USER},     {"name", LS_CLIENT_QUOTE},
-	{"nick", LS_CLIENT_USER},      {"nickname", LS_CLIENT_USER},    {"note", LS_CLIENT_TEXT},
-	{"notes", LS_CLIENT_TEXT},     {"parameters", LS_CLIENT_USER},  {"params", LS_CLIENT_USER},
-	{"path", LS_CLIENT_PATH},      {"payload", LS_CLIENT_TEXT},     {"prompt", LS_CLIENT_TEXT},
-	{"q", LS_CLIENT_TEXT},         {"query", LS_CLIENT_TEXT},       {"querystring", LS_CLIENT_TEXT},
-	{"question", LS_CLIENT_TEXT},  {"recipient", LS_CLIENT_USER},   {"ref", LS_CLIENT_QUOTE},
-	{"referer", LS_CLIENT_TEXT},   {"referrer", LS_CLIENT_TEXT},    {"remark", LS_CLIENT_TEXT},
-	{"review", LS_CLIENT_TEXT},    {"room", LS_CLIENT_QUOTE},       {"ruser", LS_CLIENT_USER},
-	{"search", LS_CLIENT_TEXT},    {"sender", LS_CLIENT_USER},      {"sni", LS_CLIENT_TEXT},
-	{"statement", LS_CLIENT_TEXT}, {"subject", LS_CLIENT_TEXT},     {"tag", LS_CLIENT_QUOTE},
-	{"tags", LS_CLIENT_QUOTE},     {"term", LS_CLIENT_TEXT},        {"terms", LS_CLIENT_TEXT},
-	{"text", LS_CLIENT_TEXT},      {"title", LS_CLIENT_QUOTE},      {"to", LS_CLIENT_USER},
-	{"topic", LS_CLIENT_QUOTE},    {"tweet", LS_CLIENT_TEXT},       {"ua", LS_CLIENT_TEXT},
-	{"uri", LS_CLIENT_PATH},       {"url", LS_CLIENT_PATH},         {"user", LS_CLIENT_USER},
-	{"useragent", LS_CLIENT_TEXT}, {"username", LS_CLIENT_USER},    {"usr", LS_CLIENT_USER},
-	{"utterance", LS_CLIENT_TEXT},
-};
+#define IS_ANY(m, i, words) LS_JUDGE_IS_IN(ls_judge_atom_text((m)->t, i), words)
 
-static ls_judge_client
-level_of_word(ls_str word)
+/* Keys and nouns of what clients send. */
+static bool
+is_clients_word(ls_str word)
 {
-	char first;
+	static const char *const words[] = {"command", "comment", "comments", "cookie",
+										"form",    "headers", "params",   "payload",
+										"q",       "query",   "referer",  "subject"};
 
-	if (word.len == 0 || word.len > 12)
-		return LS_CLIENT_NONE;
-	first = (char) (word.data[0] | 0x20);
-	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]) && keys[k].name[0] <= first; k++)
-		if (keys[k].name[0] == first && ls_judge_is(word, keys[k].name))
-			return keys[k].level;
-	return LS_CLIENT_NONE;
+	return LS_JUDGE_IS_IN(word, words);
 }
 
 static ls_judge_client
 level_of_key(const char *s, size_t begin, size_t end)
 {
-	ls_str word = ls_judge_key_word(s, begin, end);
-	ls_judge_client level = level_of_word(word);
-
-	/* jsonPayload is the log's own */
-	if (ls_judge_is(word, "payload") && word.data > s + begin + 3 &&
-		(memcmp(word.data - 4, "json", 4) == 0 || memcmp(word.data - 4, "text", 4) == 0))
-		return LS_CLIENT_NONE;
-	/* user_name, user.id */
-	if ((level == LS_CLIENT_QUOTE || ls_judge_is(word, "id")) && word.data > s + begin + 3 &&
-		ls_judge_is(ls_judge_key_word(s, begin, (size_t) (word.data - s)), "user"))
-		level = LS_CLIENT_USER;
-	return level;
+	return is_clients_word(ls_judge_key_word(s, begin, end)) &&
+				   !ls_judge_key_tells(s, begin, end) /* jsonPayload */
+			   ? LS_CLIENT_TEXT
+			   : LS_CLIENT_NONE;
 }
 
 static void
 mark(marking *m, size_t from, size_t to, ls_judge_client level)
 {
 	ls_judge_client_set(m->t, from, to, level);
+}
+
+static size_t
+token_end(const char *s, size_t from, size_t to, const char *stops)
+{
+	while (from < to && strchr(stops, s[from]) == NULL)
+		from++;
+	return from;
 }
 
 /* A target or URL: its path names what was asked for, its query says nothing. */
@@ -120,55 +89,6 @@ mark_target(marking *m, size_t from, size_t to)
 		path++;
 	mark(m, from, path, LS_CLIENT_PATH);
 	mark(m, path, to, LS_CLIENT_TEXT);
-}
-
-/*
- * A user's name of one or two words names somebody.  More words, or one that tells an outcome,
- * are a sentence that somebody registered as a name.
- */
-static void
-mark_user(marking *m, size_t from, size_t to)
-{
-	const ls_judge_text *t = m->t;
-	int words = 0, first = ls_judge_atom_at(t, from);
-	bool tells = false;
-
-	for (int i = first; i < t->n && t->atoms[i].off < to; i++)
-	{
-		ls_judge_polarity pol = (ls_judge_polarity) m->ctx->words.table[t->atoms[i].word].pol;
-
-		words += i == first || (t->atoms[i].sep >= LS_SEP_SPACE && t->atoms[i].sep != LS_SEP_EQUAL);
-		tells |= pol != LS_POL_NONE && pol != LS_POL_WEAK;
-		tells |= t->atoms[i].kind != LS_ATOM_WORD;
-	}
-	mark(m, from, to, words > 2 || (words == 2 && tells) ? LS_CLIENT_TEXT : LS_CLIENT_USER);
-}
-
-/* Does the text tell an outcome: "backup completed"? */
-static bool
-tells_outcome(const marking *m, size_t from, size_t to)
-{
-	const ls_judge_text *t = m->t;
-
-	for (int i = ls_judge_atom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
-	{
-		ls_judge_polarity pol = (ls_judge_polarity) m->ctx->words.table[t->atoms[i].word].pol;
-
-		if (pol == LS_POL_POS || pol == LS_POL_NEG)
-			return true;
-	}
-	return false;
-}
-
-static void
-mark_value(marking *m, size_t from, size_t to, ls_judge_client level)
-{
-	if (level == LS_CLIENT_PATH)
-		mark_target(m, from, to);
-	else if (level == LS_CLIENT_USER)
-		mark_user(m, from, to);
-	else
-		mark(m, from, to, level);
 }
 
 /* Length of a method's name at `i`, 0: none. */
@@ -278,9 +198,11 @@ mark_access_line(marking *m, size_t from, size_t begin, size_t end, size_t to)
 	/* 10.0.0.1 - alice [12/Mar/2024:10:00:00 +0000] */
 	if (bracket != NULL && m->user_of != from + 1)
 	{
-		size_t user = ls_judge_find(s, from, (size_t) (bracket - s), " - ");
+		size_t stop = (size_t) (bracket - s), user = ls_judge_find(s, from, stop, " - ") + 3;
 
-		mark_user(m, user + 3, (size_t) (bracket - s));
+		/* more than a word is a sentence that somebody registered as a name */
+		mark(m, user, stop,
+			 token_end(s, user, stop, " ") + 1 < stop ? LS_CLIENT_TEXT : LS_CLIENT_USER);
 		m->user_of = from + 1; /* the first bracket is the same for later lines */
 	}
 	if (quote == NULL)
@@ -310,81 +232,41 @@ is_beside(const marking *m)
 	return m->has_message || m->has_event;
 }
 
-/*
- * A title, a tag or a file's name that tells an outcome is a sentence, too.  A name that does may
- * be a test's, unless the row is about something that happened to what is so named.
- */
+/* The level of a value by its key. */
 static ls_judge_client
-level_of_value(const marking *m, const char *s, size_t begin, size_t key, size_t from, size_t to)
+level_of_value(const marking *m, size_t begin, size_t key, size_t from, size_t to)
 {
-	ls_judge_client level = level_of_key(s, begin, key);
-
-	if (level == LS_CLIENT_QUOTE && !ls_judge_is(ls_judge_key_word(s, begin, key), "name") &&
-		tells_outcome(m, from, to))
+	if (level_of_key(m->s, begin, key) != LS_CLIENT_NONE)
 		return LS_CLIENT_TEXT;
-	if (level == LS_CLIENT_QUOTE && is_beside(m) &&
-		ls_judge_value_level(m->ctx, m->t, from, to, false) == LS_CLIENT_FREE)
-		return LS_CLIENT_FREE;
-	if (level == LS_CLIENT_NONE && !ls_judge_key_tells(s, key_begin(s, begin, key), key))
-		return ls_judge_value_level(m->ctx, m->t, from, to, is_beside(m));
-	return level;
-}
-
-/* What has a name that may sound like an outcome. */
-static bool
-is_name_of_check(ls_str word)
-{
-	static const char *const words[] = {"test",  "case", "spec",    "scenario", "check", "step",
-										"stage", "job",  "task",    "it",       "rule",  "alert",
-										"suite", "ok",   "example", "feature"};
-
-	return LS_JUDGE_IS_IN(word, words);
+	return ls_judge_key_tells(m->s, key_begin(m->s, begin, key), key)
+			   ? LS_CLIENT_NONE
+			   : ls_judge_value_level(m->ctx, m->t, from, to, is_beside(m));
 }
 
 /* What a quotation is by the key or the words before it. */
 static ls_judge_client
 level_of_quotation(const marking *m, size_t from, size_t open, size_t end, size_t to)
 {
+	/* what has a name that may sound like an outcome */
+	static const char *const checks[] = {"test",  "case", "spec",    "scenario", "check", "step",
+										 "stage", "job",  "task",    "it",       "rule",  "alert",
+										 "suite", "ok",   "example", "feature"};
 	const char *s = m->s;
 	size_t i = open;
-	ls_judge_client level;
 
-	while (i > from && (s[i - 1] == '\\' || s[i - 1] == ' ' || s[i - 1] == '['))
+	while (i > from && strchr("\\ [", s[i - 1]) != NULL)
 		i--;
+	if (i > from && strchr("=:>", s[i - 1]) != NULL)
+		return level_of_value(m, from, i, open, end);
+	if (m->statement)
+		return LS_CLIENT_TEXT;
 	/* a column, a key, klog's message, the whole text */
 	if (i == from || s[i - 1] == ',' || s[i - 1] == ']' ||
 		(end + 1 < to && (s[end + 1] == ',' || s[end + 1] == ':')))
-	{
-		if (i > from && (s[i - 1] == '=' || s[i - 1] == ':' || s[i - 1] == '>'))
-			return level_of_value(m, s, from, i, open, end);
-		if (m->statement)
-			return LS_CLIENT_TEXT;
 		return LS_CLIENT_NONE;
-	}
-	if (s[i - 1] == '=' || s[i - 1] == ':' || s[i - 1] == '>')
-		return level_of_value(m, s, from, i, open, end);
-	if (m->statement)
-		return LS_CLIENT_TEXT;
-	/* said "...", user "...", search for "..." */
-	for (int words = 0; words < 2; words++)
-	{
-		ls_str word = ls_judge_key_word(s, from, i);
-
-		if (ls_judge_is(word, "said") || ls_judge_is(word, "wrote") || ls_judge_is(word, "says") ||
-			ls_judge_is(word, "message") || ls_judge_is(word, "posted"))
-			return LS_CLIENT_TEXT;
-		level = level_of_word(word);
-		if (level >= LS_CLIENT_USER && !ls_judge_is(word, "from") && !ls_judge_is(word, "to"))
-			return level;
-		if (!ls_judge_is(word, "for") && !ls_judge_is(word, "about") && !ls_judge_is(word, "by"))
-			break;
-		i = (size_t) (word.data - s);
-		while (i > from && s[i - 1] == ' ')
-			i--;
-	}
 	/* test "handles a failed handshake" ...; else a sentence that somebody wrote */
-	return is_name_of_check(ls_judge_key_word(s, from, i)) || s[i - 1] == '-' ||
-				   !tells_outcome(m, open, end)
+	return LS_JUDGE_IS_IN(ls_judge_key_word(s, from, i), checks) || s[i - 1] == '-' ||
+				   ls_judge_value_level(m->ctx, m->t, open, end, false) != LS_CLIENT_FREE
 			   ? LS_CLIENT_QUOTE
 			   : LS_CLIENT_TEXT;
 }
@@ -408,140 +290,43 @@ field_end(const char *s, size_t from, size_t to)
 	return to;
 }
 
-static size_t
-token_end(const char *s, size_t from, size_t to, const char *stops)
-{
-	while (from < to && strchr(stops, s[from]) == NULL)
-		from++;
-	return from;
-}
-
-/* An unquoted value of a key, at `at`, its sign = or : or a blank; returns its end. */
-static size_t
-mark_unquoted(marking *m, size_t at, size_t to, char sign, ls_judge_client level)
-{
-	static const char opens[] = "<([{", closes[] = ">)]}";
-	const char *s = m->s;
-	const char *open;
-	size_t end;
-
-	while (at < to && s[at] == ' ')
-		at++;
-	if (at == to || s[at] == '"' || s[at] == '\'' || s[at] == '\\')
-		return at; /* a quotation */
-	if ((open = strchr(opens, s[at])) != NULL && level != LS_CLIENT_TEXT)
-	{
-		const char *close = memchr(s + at, closes[open - opens], to - at);
-
-		end = close ? (size_t) (close - s) : to;
-	}
-	else if (level == LS_CLIENT_TEXT)
-		end = sign == '=' ? field_end(s, at, to) : to;
-	else if (sign == ':')
-		end = token_end(s, at, to, ",;)]");
-	else
-		end = token_end(s, at, to, " ,;)]");
-	mark_value(m, at, end, level);
-	return end;
-}
-
-static bool
-is_atom(const marking *m, int i, const char *word)
-{
-	return ls_judge_is(ls_judge_atom_text(m->t, i), word);
-}
-
-static bool
-is_label_at(const marking *m, int i)
-{
-	size_t end = i < m->t->n ? m->t->atoms[i].off + (size_t) m->t->atoms[i].len : 0;
-
-	return end > 0 && end < m->t->text.len && m->s[end] == ':';
-}
-
-/* "Invalid user X from", "Accepted password for X from", "user X", "bob said X" */
+/* "Invalid user X", "Accepted password for X", "user X", "bob said X" */
 static void
 mark_words(marking *m, int i, size_t to)
 {
-	const ls_judge_text *t = m->t;
-	const char *s = m->s;
-	size_t at = t->atoms[i].off + t->atoms[i].len + 1, end;
+	static const char *const speech[] = {"said", "says", "wrote"};
+	static const char *const logins[] = {"password", "publickey", "pam"};
+	size_t at = m->t->atoms[i].off + m->t->atoms[i].len + 1;
+	size_t end = token_end(m->s, at, to, " ,;)]:");
+	bool label = end < to && m->s[end] == ':'; /* "user created: ..." */
 
-	switch (strchr("fsuw", s[t->atoms[i].off] | 0x20) != NULL ? t->atoms[i].len : 0)
-	{
-		case 3: /* for */
-			if (!is_atom(m, i, "for") ||
-				!(is_atom(m, i - 1, "password") || is_atom(m, i - 1, "publickey") ||
-				  is_atom(m, i - 1, "pam")))
-				return;
-			if (is_atom(m, i + 1, "invalid") || is_atom(m, i + 1, "user"))
-				return;
-			break;
-		case 4: /* said, says, user */
-			if (is_atom(m, i, "said") || is_atom(m, i, "says"))
-			{
-				mark(m, at, to, LS_CLIENT_TEXT);
-				return;
-			}
-			if (!is_atom(m, i, "user") || is_label_at(m, i + 1) || is_atom(m, i + 1, "said") ||
-				is_atom(m, i + 1, "says") || is_atom(m, i + 1, "wrote"))
-				return;
-			break;
-		case 5:
-			if (is_atom(m, i, "wrote"))
-				mark(m, at, to, LS_CLIENT_TEXT);
-			return;
-		default:
-			return;
-	}
-	if (to > at + NAME)
-		to = at + NAME;
-	end = ls_judge_find(s, at, to, " from ");
-	if (end < to && (is_atom(m, i, "for") || is_atom(m, i - 1, "invalid") ||
-					 is_atom(m, i - 1, "illegal") || is_atom(m, i - 1, "for")))
-		mark_user(m, at, end);
-	else
-		mark_unquoted(m, at, to, ' ', LS_CLIENT_USER);
+	if (IS_ANY(m, i, speech))
+		mark(m, at, to, LS_CLIENT_TEXT);
+	else if (is_atom(m, i, "user")
+				 ? !label && !IS_ANY(m, i + 1, speech)
+				 : is_atom(m, i, "for") && IS_ANY(m, i - 1, logins) &&
+					   !is_atom(m, i + 1, "invalid") && !is_atom(m, i + 1, "user"))
+		mark(m, at, end, LS_CLIENT_USER);
 }
 
-/* "message from bob: ...", "comment by bob on ticket 7: ...", "user registered: ..." */
+/* "message from bob: ...", "comment by bob on ticket 7: ...", "user registered: ...", "X-Note: ..." */
 static bool
 introduces(const marking *m, int i)
 {
 	static const char *const words[] = {"message", "comment", "mail", "reply", "note",
 										"review",  "post",    "chat", "text",  "commit"};
+	const ls_judge_atom *a = &m->t->atoms[i];
 	bool by = false;
 
 	for (int k = i; k >= 0 && k >= i - 6; k--)
 	{
 		by |= is_atom(m, k, "from") || is_atom(m, k, "by") || is_atom(m, k, "commit");
-		if (by && LS_JUDGE_IS_IN(ls_judge_atom_text(m->t, k), words))
+		if (by && IS_ANY(m, k, words))
 			return true;
 	}
-	return is_atom(m, i, "said") || is_atom(m, i, "says") || is_atom(m, i, "wrote") ||
-		   is_atom(m, i, "privmsg");
-}
-
-/* "X-Note: ...": a header, of two capitalized words or more */
-static bool
-is_header(const marking *m, int i)
-{
-	const ls_judge_atom *a = &m->t->atoms[i];
-
-	return i > 0 && (a->flags & LS_ATOM_CAPITAL) && a->sep == LS_SEP_TIGHT &&
-		   m->s[a->off - 1] == '-' && m->s[a[-1].off] >= 'A' && m->s[a[-1].off] <= 'Z';
-}
-
-/* "comment: ..." in prose; most keys are names of components too: "search: index rebuilt" */
-static bool
-is_label(const marking *m, int i)
-{
-	static const char *const labels[] = {
-		"agent",     "comment", "comments",  "cookie",   "feedback", "input",
-		"prompt",    "query",   "recipient", "referer",  "referrer", "sender",
-		"statement", "subject", "user",      "username", "usr"};
-
-	return LS_JUDGE_IS_IN(ls_judge_atom_text(m->t, i), labels);
+	return is_atom(m, i - 1, "user") || is_atom(m, i, "said") || is_atom(m, i, "privmsg") ||
+		   (i > 0 && (a->flags & LS_ATOM_CAPITAL) && m->s[a->off - 1] == '-' &&
+			m->s[a[-1].off] >= 'A' && m->s[a[-1].off] <= 'Z');
 }
 
 /* An infrastructure's keys: one word is their value, and a message may follow it. */
@@ -608,94 +393,43 @@ mark_field(marking *m, int i, size_t key, size_t to, ls_judge_client level)
 	mark(m, end + 1, stop, ls_judge_value_level(m->ctx, m->t, end + 1, stop, is_beside(m)));
 }
 
-/* The words of an atom-wise look at prose: keys without quotes, methods, speech. */
+/* Prose word by word: keys without quotes, labels, speech. */
 static void
 mark_atom(marking *m, int i, size_t to)
 {
+	static const char *const verbs[] = {"insert", "select", "values", "where"};
 	const ls_judge_atom *a = &m->t->atoms[i];
 	const char *s = m->s;
-	size_t end = (size_t) a->off + a->len, method;
+	size_t end = (size_t) a->off + a->len, key = a->off;
 	ls_judge_client level;
 
 	if (end >= to)
 		return;
-	if (a->kind != LS_ATOM_WORD)
+	if (s[end] == ' ')
 	{
-		if (s[end] == ':' && introduces(m, i))
-			mark(m, end, to, LS_CLIENT_TEXT);
-		return;
+		m->statement |= (a->flags & LS_ATOM_UPPER) && IS_ANY(m, i, verbs);
+		mark_words(m, i, to);
 	}
-	if (s[end] == '=' || (s[end] == ':' && end + 1 < to && s[end + 1] == ' '))
-	{
-		size_t key = a->off;
-
-		while (key > 0 && s[key - 1] != ' ' && s[key - 1] != '"' && a->off - key < 40)
-			key--;
-		/* sudo: what was to be run */
-		if (s[end] == '=' && is_atom(m, i, "command"))
-		{
-			mark(m, end, field_end(s, end, to), LS_CLIENT_USER);
-			return;
-		}
-		level = level_of_key(s, key, end);
-		if (s[end] == ':' && !is_label(m, i))
-			level = LS_CLIENT_NONE;
-		if (level == LS_CLIENT_NONE && s[end] == ':' && (introduces(m, i) || is_header(m, i)))
-			level = LS_CLIENT_TEXT;
-		if (level == LS_CLIENT_NONE && s[end] == ':' && is_atom(m, i - 1, "user"))
-			level = LS_CLIENT_USER;
-		if (level == LS_CLIENT_QUOTE && tells_outcome(m, end, token_end(s, end, to, " ")))
-			level = LS_CLIENT_TEXT;
-		if (s[end] == '=')
-			mark_field(m, i, key, to, level);
-		if (level != LS_CLIENT_NONE)
-			mark_unquoted(m, end + 1, to, s[end], level);
+	if (s[end] != '=' && !(s[end] == ':' && end + 1 < to && s[end + 1] == ' '))
 		return;
-	}
-	if (s[end] != ' ')
-		return;
-	m->statement |=
-		(a->flags & LS_ATOM_UPPER) && (is_atom(m, i, "insert") || is_atom(m, i, "select") ||
-									   is_atom(m, i, "values") || is_atom(m, i, "where"));
-	/* search term [...] */
-	if (end + 1 < to && s[end + 1] == '[' &&
-		level_of_word(ls_judge_atom_text(m->t, i)) == LS_CLIENT_TEXT)
-	{
-		mark(m, end, token_end(s, end, to, "]"), LS_CLIENT_TEXT);
-		return;
-	}
-	if ((a->flags & LS_ATOM_UPPER) && (method = method_at(s, a->off, to)) == a->len)
-	{
-		size_t at = end;
-
-		while (at < to && s[at] == ' ')
-			at++;
-		if (at < to && (s[at] == '/' || memcmp(s + at, "http", to - at < 4 ? to - at : 4) == 0))
-		{
-			size_t stop = token_end(s, at, to, " \"'");
-
-			mark(m, a->off, end, LS_CLIENT_PATH);
-			mark_target(m, at, stop);
-			/* IIS: date, time, address, method, path, query, port, user, address, user agent */
-			if (a->off > 20 && s[4] == '-' && s[7] == '-' && s[a->off - 2] >= '0' &&
-				s[a->off - 2] <= '9')
-				for (int k = m->t->n - 1; k > i && m->t->atoms[k].off > stop; k--)
-					if (m->t->atoms[k].kind != LS_ATOM_NUMBER || m->t->atoms[k].sep < LS_SEP_SPACE)
-					{
-						mark(m, stop, m->t->atoms[k].off + 1, LS_CLIENT_TEXT);
-						break;
-					}
-		}
-		return;
-	}
-	mark_words(m, i, to);
+	while (key > 0 && s[key - 1] != ' ' && s[key - 1] != '"' && a->off - key < 40)
+		key--;
+	level = level_of_key(s, key, end);
+	if (s[end] == ':' && introduces(m, i))
+		level = LS_CLIENT_TEXT;
+	if (s[end] == '=')
+		mark_field(m, i, key, to, level);
+	for (end++; end < to && s[end] == ' ';)
+		end++;
+	if (level != LS_CLIENT_NONE && end < to && strchr("\"'\\", s[end]) == NULL)
+		mark(m, end, s[a->off + a->len] == '=' ? field_end(s, end, to) : to, level);
 }
 
 static size_t mark_json(marking *m, size_t from, size_t to, int escapes);
 
 /* Signs between words that may begin a client's text; bytes beyond ASCII are quotation marks. */
 static const bool signs[256] = {
-	['"'] = true, ['\''] = true, ['?'] = true, ['{'] = true, [0xc2] = true, [0xe2] = true,
+	['"'] = true, ['\''] = true, ['{'] = true, [0xc2] = true, [0xe2] = true,
 };
 
 /* Text of a log, or of one of its fields. */
@@ -717,15 +451,6 @@ mark_prose(marking *m, size_t from, size_t to, int escapes)
 
 			if (!signs[(unsigned char) s[at]])
 				continue;
-			if (s[at] == '?' && at > from && s[at - 1] != ' ' && at + 1 < to && s[at + 1] != ' ')
-			{
-				size_t stop = token_end(s, at, to, " \"'<>");
-
-				if (memchr(s + at, '=', stop - at) != NULL)
-					mark(m, at, stop, LS_CLIENT_TEXT);
-				at = stop - 1;
-				continue;
-			}
 			if (s[at] == '{' && at + 1 < to && (s[at + 1] == '"' || s[at + 1] == '\\'))
 			{
 				at = mark_json(m, at, to, escapes);
@@ -743,7 +468,7 @@ mark_prose(marking *m, size_t from, size_t to, int escapes)
 			}
 			level = level_of_quotation(m, from, at, end, to);
 			if (level != LS_CLIENT_NONE || escapes == MAX_ESCAPES)
-				mark_value(m, begin, end, level ? level : LS_CLIENT_TEXT);
+				mark(m, begin, end, level ? level : LS_CLIENT_TEXT);
 			else
 				mark_prose(m, begin, end, escapes + 1);
 			at = end;
@@ -766,110 +491,53 @@ mark_prose(marking *m, size_t from, size_t to, int escapes)
 	ls_judge_free_mark(m->ctx, m->t, from, to);
 }
 
-typedef struct json_level
+typedef struct json_level /* an object or an array */
 {
-	ls_judge_client level;   /* of all that it holds */
-	ls_judge_client pending; /* {"key": "comment", "value": ...}: of the value */
+	ls_judge_client level; /* of all that it holds */
 	bool object;
-	bool server;        /* an error or a record: its message is the log's */
-	bool tells;         /* its key is one under which programs tell what happened */
-	bool pending_tells; /* {"key": "status", "value": ...} */
+	bool record; /* an error or a record: its message is the log's */
+	bool tells;  /* its key is one under which programs tell what happened */
 } json_level;
 
-static bool
-is_value_key(ls_str key)
+/* What a value is by its key and by what holds it; an element of an array has the array's key. */
+static json_level
+member_of(const marking *m, const json_level *holder, int depth, ls_str key)
 {
-	return ls_judge_is(key, "value") || ls_judge_is(key, "v");
-}
+	/* keys of a log's own text, and of a client's where the row has its own beside it */
+	static const char *const messages[] = {"message", "msg", "body", "content", "description"};
+	static const char *const records[] = {"error",  "err",    "exception", "log",    "event",
+										  "record", "result", "response",  "fields", "jsonPayload"};
+	json_level value = *holder;
+	bool first = !m->has_message || holder->record, own = false;
 
-/* Is it the log's own message?  The outermost is; a second one is not. */
-static bool
-is_own_message(const marking *m, const json_level *holder, int depth, ls_str key)
-{
-	if (ls_judge_is(key, "message") || ls_judge_is(key, "msg"))
-		return depth == 1 || !m->has_message || holder->server;
-	return !m->has_message && (!m->has_event || holder->server);
-}
-
-/* Keys of a log's own text, and of a client's where the row has its own beside it. */
-static bool
-is_message_key(ls_str key, int depth)
-{
-	static const char *const keys_[] = {"body", "content", "description", "message", "msg"};
-
-	return LS_JUDGE_IS_IN(key, keys_) || (depth == 1 && ls_judge_is(key, "text"));
-}
-
-/* Do programs tell under this key what happened? */
-static bool
-member_tells(const marking *m, const json_level *holder, int depth, ls_str key)
-{
 	if (!holder->object || ls_judge_is(key, "stringValue") || ls_judge_is(key, "string_value"))
-		return holder->tells;
-	if (is_value_key(key))
-		return holder->pending_tells;
-	return (is_message_key(key, depth) && is_own_message(m, holder, depth, key)) ||
-		   ls_judge_key_tells(key.data, 0, key.len);
-}
-
-/* The level of a value by its key and what holds it. */
-static ls_judge_client
-level_of_member(const marking *m, const json_level *holder, int depth, ls_str key)
-{
-	ls_judge_client level = level_of_key(key.data, 0, key.len);
-
-	if (is_value_key(key))
-		level = holder->pending;
-	if (is_message_key(key, depth))
-		level = is_own_message(m, holder, depth, key) ? LS_CLIENT_NONE : LS_CLIENT_TEXT;
-	return level > holder->level ? level : holder->level;
-}
-
-static bool
-is_server_record(ls_str key)
-{
-	static const char *const names[] = {"error",  "err",    "exception", "log",    "event",
-										"record", "result", "response",  "fields", "jsonPayload"};
-
-	return LS_JUDGE_IS_IN(key, names);
-}
-
-/* A brace or a bracket begins what is the value of `key`, or an element. */
-static void
-open_level(const marking *m, const json_level *holder, json_level *level, int depth, ls_str key,
-		   bool object)
-{
-	level->level = depth == 0 ? LS_CLIENT_NONE : level_of_member(m, holder, depth, key);
-	level->pending = LS_CLIENT_NONE;
-	level->tells = depth > 0 && member_tells(m, holder, depth, key);
-	level->pending_tells = false;
-	level->object = object;
-	/* the elements of an array are values of the same key */
-	level->server = object ? is_server_record(key) : holder->server;
+		return value;
+	value.level = level_of_key(key.data, 0, key.len);
+	if (LS_JUDGE_IS_IN(key, messages) || (depth == 1 && ls_judge_is(key, "text")))
+	{
+		own = ls_judge_is(key, "message") || ls_judge_is(key, "msg")
+				  ? depth == 1 || first
+				  : !m->has_message && (!m->has_event || holder->record);
+		value.level = own ? LS_CLIENT_NONE : LS_CLIENT_TEXT;
+	}
+	value.level = value.level > holder->level ? value.level : holder->level;
+	value.record = LS_JUDGE_IS_IN(key, records);
+	value.tells = own || ls_judge_key_tells(key.data, 0, key.len);
+	return value;
 }
 
 /* The string at [from, to) is a value. */
 static void
-mark_string(marking *m, json_level *holder, int depth, ls_str key, size_t from, size_t to,
-			int escapes)
+mark_string(marking *m, const json_level *value, size_t from, size_t to, int escapes)
 {
-	ls_judge_client level = holder->object ? level_of_member(m, holder, depth, key) : holder->level;
-
-	if (level == LS_CLIENT_QUOTE && holder->object)
-		level = level_of_value(m, key.data, 0, key.len, from, to);
-	if (ls_judge_is(key, "key") || ls_judge_is(key, "k"))
+	if (value->level != LS_CLIENT_NONE || escapes == MAX_ESCAPES)
 	{
-		holder->pending = level_of_key(m->s, from, to);
-		holder->pending_tells = ls_judge_key_tells(m->s, from, to);
+		mark(m, from, to, value->level ? value->level : LS_CLIENT_TEXT);
+		return;
 	}
-	if (level == LS_CLIENT_NONE && escapes < MAX_ESCAPES)
-	{
-		mark_prose(m, from, to, escapes + 1);
-		if (!member_tells(m, holder, depth, key))
-			mark(m, from, to, ls_judge_value_level(m->ctx, m->t, from, to, is_beside(m)));
-	}
-	else
-		mark_value(m, from, to, level == LS_CLIENT_NONE ? LS_CLIENT_TEXT : level);
+	mark_prose(m, from, to, escapes + 1);
+	if (!value->tells)
+		mark(m, from, to, ls_judge_value_level(m->ctx, m->t, from, to, is_beside(m)));
 }
 
 /* Marks a JSON object from its brace on; returns where it ends.  It need not be well formed. */
@@ -877,7 +545,7 @@ static size_t
 mark_json(marking *m, size_t from, size_t to, int escapes)
 {
 	const char *s = m->s;
-	json_level stack[MAX_DEPTH + 1] = {{LS_CLIENT_NONE}};
+	json_level stack[MAX_DEPTH + 1] = {{LS_CLIENT_NONE}}, value;
 	ls_str key = LS_STR("");
 	bool is_value = false;
 	int depth = 0;
@@ -886,40 +554,50 @@ mark_json(marking *m, size_t from, size_t to, int escapes)
 	{
 		json_level *holder = &stack[depth];
 
-		if (s[at] == '{' || s[at] == '[')
+		switch (s[at])
 		{
-			if (depth == MAX_DEPTH)
+			case '{':
+			case '[':
+				if (depth == MAX_DEPTH)
+				{
+					mark(m, at, to, LS_CLIENT_TEXT);
+					return to;
+				}
+				holder[1] = member_of(m, holder, depth++, key);
+				holder[1].object = s[at] == '{';
+				is_value = s[at] == '[';
+				break;
+			case '}':
+			case ']':
+				if (--depth <= 0)
+					return at + 1;
+				break;
+			case ',':
+				is_value = !holder->object;
+				break;
+			case ':':
+			case '=': /* Ruby writes => */
+				is_value = true;
+				break;
+			case '"':
 			{
-				mark(m, at, to, LS_CLIENT_TEXT);
-				return to;
-			}
-			open_level(m, holder, &stack[depth + 1], depth, key, s[at] == '{');
-			depth++;
-			is_value = s[at] == '[';
-		}
-		else if (s[at] == '}' || s[at] == ']')
-		{
-			if (--depth <= 0)
-				return at + 1;
-		}
-		else if (s[at] == ',')
-			is_value = !holder->object;
-		else if (s[at] == ':' || s[at] == '=') /* Ruby writes => */
-			is_value = true;
-		else if (s[at] == '"')
-		{
-			size_t begin = at + 1;
+				size_t begin = ++at;
 
-			for (at = begin; at < to && !quote_at(s, from, at, escapes);)
-				at++;
-			if (is_value)
-			{
-				mark_string(m, holder, depth, key, begin, at, escapes);
-				continue;
+				while (at < to && !quote_at(s, from, at, escapes))
+					at++;
+				if (is_value)
+				{
+					value = member_of(m, holder, depth, key);
+					mark_string(m, &value, begin, at, escapes);
+					break;
+				}
+				key = ls_str_make(s + begin, at - begin);
+				while (key.len > 0 && key.data[key.len - 1] == '\\')
+					key.len--;
+				break;
 			}
-			key = ls_str_make(s + begin, at - begin);
-			while (key.len > 0 && key.data[key.len - 1] == '\\')
-				key.len--;
+			default:
+				break;
 		}
 	}
 	return to;

@@ -32,8 +32,7 @@ violates(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_row 
 	{
 		int status = ls_judge_row_status(row);
 
-		if (status != 0 || !item->http_words)
-			return status >= item->http_low && status <= item->http_high;
+		return status >= item->http_low && status <= item->http_high;
 	}
 	return item->errors ? fails(row) : m->forbidden;
 }
@@ -87,7 +86,7 @@ decide_absence_anywhere(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_d
 	for (size_t r = 0; r < ctx->n_rows && item->http_low != 0 && first < 0; r++)
 		if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
 			first = (int64_t) r;
-	if (first < 0 && item->errors && (item->http_low == 0 || item->http_words))
+	if (first < 0 && item->errors && item->http_low == 0)
 		first = ctx->first_fail;
 	if (!item->errors && item->http_low == 0)
 	{
@@ -167,8 +166,8 @@ bool
 ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
 						ls_judge_decision *d)
 {
-	const ls_judge_hit *clean = NULL, *seen = NULL, *skipped = NULL;
-	size_t scope = 0, skips = 0;
+	const ls_judge_hit *clean = NULL, *seen = NULL;
+	size_t scope = 0;
 	bool troubled = false;
 
 	if (item->n_required == 0 && !item->has_name)
@@ -190,11 +189,6 @@ ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 		scope++;
 		seen = h;
 		troubled |= LS_JUDGE_RULE(TROUBLED) && fails(row);
-		if (h->m.class == LS_CLASS_SKIP && h->m.strength >= 2)
-		{
-			skipped = h;
-			skips++;
-		}
 		for (int k = 0; k < row->n_cues; k++)
 			if (row->cues[k].class == LS_CLASS_CLEAN)
 				clean = h;
@@ -204,10 +198,7 @@ ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.8);
 		return decide_by_forbidden(ctx, item, d);
 	}
-	if (skips == scope)
-		*d = ls_judge_decide_row(LS_FINDING_SKIPPED, skipped->row, ls_judge_why(LS_FINDING_SKIPPED),
-								 0.88);
-	else if (clean != NULL)
+	if (clean != NULL)
 		*d = ls_judge_decide_row(LS_FINDING_PASSED, clean->row,
 								 "says so, and no row contradicts it", 0.9);
 	else if (troubled)
@@ -301,17 +292,7 @@ measure(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
 	{
 		const ls_judge_hit *h = &rows->list[i];
 
-		if (item->http_low != 0)
-		{
-			int status = ls_judge_row_status(row);
-
-			if (status >= item->http_low && status <= item->http_high)
-			{
-				v->count++;
-				v->counted = h->row;
-			}
-		}
-		else if (h->m.relevance >= LS_RELEVANT && h->m.relevance >= rows->best - 0.25f)
+		if (h->m.relevance >= LS_RELEVANT && h->m.relevance >= rows->best - 0.25f)
 			note_row(ctx, item, h, row, v);
 	}
 	/* "[unit] Time: 41.2 s": the one row that gives such a value names less of the item */
@@ -390,6 +371,11 @@ static ls_judge_decision
 decide_by_count(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
 				measured *v)
 {
+	static const char *const why[2][2] = {
+		{"is one of the rows looked at; none counts, which is too few",
+		 "is one of the rows looked at; none counts, which is within the limit"},
+		{"is the last row that counts; their number is beyond the limit",
+		 "is the last row that counts; their number is within the limit"}};
 	bool holds = ls_judge_number_holds(&item->cond, (double) v->count);
 	ls_judge_decision d;
 
@@ -397,18 +383,8 @@ decide_by_count(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hit
 		return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.82);
 	if (v->count == 0 && rows->n > 0)
 		v->counted = rows->list[0].row;
-	if (v->count == 0)
-		d = ls_judge_decide_row(
-			holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
-			holds ? "is one of the rows looked at; none counts, which is within the limit"
-				  : "is one of the rows looked at; none counts, which is too few",
-			holds ? 0.85 : 0.45);
-	else
-		d = ls_judge_decide_row(
-			holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
-			holds ? "is the last row that counts; their number is within the limit"
-				  : "is the last row that counts; their number is beyond the limit",
-			holds ? 0.85 : 0.45);
+	d = ls_judge_decide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
+							why[v->count > 0][holds], holds ? 0.85 : 0.45);
 	if (v->count > 0)
 		d.note = format_value(ctx->arena, (double) v->count, &item->cond);
 	return d;

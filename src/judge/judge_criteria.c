@@ -61,22 +61,6 @@ find_failure(const sentence *s, int from)
 	return fail >= 0 ? fail : violation;
 }
 
-/* "treat X as", "X counts as", "X is a": the place after it, -1: no such thing. */
-static int
-defines(const sentence *s, int from)
-{
-	for (int i = from; i < s->t.n; i++)
-	{
-		if (is(s, i, "as"))
-			return i + 1;
-		if (is(s, i, "is") && (is(s, i + 1, "a") || is(s, i + 1, "an")))
-			return i + 1;
-		if (is(s, i, "means") || is(s, i, "mean"))
-			return i + 1;
-	}
-	return -1;
-}
-
 static bool
 denied(const sentence *s)
 {
@@ -95,7 +79,7 @@ read_sentence(ls_judge_ctx *ctx, ls_str text)
 
 	s.t.n = ls_judge_text_scan(ctx, text, ctx->atoms, LS_JUDGE_ROW_ATOMS);
 	warning = find_word(&s, 0, LS_CONCEPT_WARNING, LS_POL_NONE);
-	rest = defines(&s, 0);
+	rest = find_text(&s, 0, "as") + 1;
 	fail = find_failure(&s, 0);
 	pass = find_word(&s, 0, LS_CONCEPT_RESULT, LS_POL_POS);
 
@@ -107,7 +91,7 @@ read_sentence(ls_judge_ctx *ctx, ls_str text)
 		defs->warning_fails = true;
 	/* "skipped counts as failed" */
 	skip = find_word(&s, 0, LS_CONCEPT_SKIP, LS_POL_SKIP);
-	if (skip >= 0 && rest > skip && !denied(&s) && (is(&s, rest - 1, "as")))
+	if (skip >= 0 && rest > skip && !denied(&s))
 	{
 		if (find_failure(&s, rest) >= 0)
 			defs->skipped = LS_FINDING_FAILED;
@@ -174,7 +158,6 @@ ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 {
 	const ls_judge_defs *defs = &ctx->defs;
 	bool bare = !item->has_action && !item->absent && item->cond.op == LS_OP_NONE;
-	const ls_judge_hit *about = NULL;
 
 	if (defs->inverted && bare && !item->has_outcome)
 	{
@@ -204,7 +187,6 @@ ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 			return false;
 		if (row->hostile || h->m.relevance < LS_RELEVANT || h->m.relevance < rows->best - 0.2f)
 			continue;
-		about = h;
 		ls_judge_spend(ctx, ctx->value_cost);
 		if (defs->warning_fails && warns(ctx, row))
 		{
@@ -221,8 +203,5 @@ ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 			return true;
 		}
 	}
-	if (bare && defs->warning_fails && about != NULL && d->status == LS_FINDING_NOT_FOUND)
-		*d = ls_judge_decide_row(LS_FINDING_PASSED, about->row,
-								 "is about it, and no row of it warns", 0.82);
 	return true;
 }

@@ -4,13 +4,14 @@
  *	  From the rows that match an item to its status, for the built-in evaluator (pure).
  *
  * The rows that match it decide (judge_hits.c), or the condition that it sets (judge_condition.c).
- * Orders of two events, lists of names and rows of the same thread are decided here.
+ * Names of tests, orders of two events and rows of the same thread are decided here.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/judge/judge_internal.h"
 
 #define CANDIDATES 400   /* rows looked at closely for an ordinary item */
+#define NAME_ROWS 60     /* rows compared with the whole description */
 #define CORRELATION 4096 /* bytes of a row in which its key of correlation may stand */
 
 
@@ -51,28 +52,9 @@ decide_order(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *
 {
 	ls_judge_hits other;
 	uint32_t a, b;
-	bool inherit = item->other->n_idents == 0 && item->n_idents > 0;
 
 	if (!ls_judge_collect(ctx, item->other, CANDIDATES, 0.5f, &other))
 		return false;
-	if (inherit)
-	{
-		/* The second event belongs to the same thing, if any row says so. */
-		ls_judge_item only = *item;
-		size_t kept = 0;
-
-		only.n_terms = 0;
-		for (size_t i = 0; i < other.n; i++)
-		{
-			ls_judge_match m;
-
-			ls_judge_match_row(ctx, &only, ls_judge_row_get(ctx, other.list[i].row), &m);
-			if (m.idents)
-				other.list[kept++] = other.list[i];
-		}
-		if (kept > 0)
-			other.n = kept;
-	}
 	if (!event_row(rows, item->order == LS_ORDER_AFTER, &a) ||
 		!event_row(&other, item->order == LS_ORDER_BEFORE, &b))
 		return true;
@@ -241,9 +223,72 @@ everything(ls_judge_ctx *ctx, ls_judge_hits *out)
 	return true;
 }
 
-/* Each name of a list by itself; together the worst of them. */
+/* Do the words of the description stand in the row one after the other?  The place, or -1. */
+static int
+find_all_words(const ls_judge_item *item, const ls_judge_text *t)
+{
+	for (int i = 0; i + item->n_words <= t->n; i++)
+	{
+		int n = 0;
+
+		while (n < item->n_words && t->atoms[i + n].stem == item->words[n] &&
+			   t->atoms[i + n].client <= LS_CLIENT_QUOTE)
+			n++;
+		if (n == item->n_words)
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * A report's verdict about a test of exactly this name: "reconnects after a dropped socket" may be
+ * one, and no order of two events.  Only for items that would otherwise be read as a condition;
+ * others find their row anyway.
+ */
 static bool
-decide_list(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
+decide_name(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d, bool *decided)
+{
+	size_t n;
+
+	*decided = false;
+	if (!LS_JUDGE_RULE(NAME) || item->n_words < 3 ||
+		(item->order == LS_ORDER_NONE && !item->absent && !item->without &&
+		 item->cond.op == LS_OP_NONE))
+		return true;
+	n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, NAME_ROWS));
+	for (size_t i = 0; i < n; i++)
+	{
+		uint32_t r = ctx->candidates[i];
+		const ls_judge_row *row = ls_judge_row_get(ctx, r);
+		const ls_judge_cue *best = NULL;
+		int at;
+
+		if (row == NULL)
+			return false;
+		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
+		if (row->hostile || (at = find_all_words(item, &row->text)) < 0)
+			continue;
+		for (int k = 0; k < row->n_cues; k++)
+		{
+			const ls_judge_cue *c = &row->cues[k];
+
+			if (c->strength >= 3 && (c->flags & LS_CUE_VERDICT) && !(c->flags & LS_CUE_HTTP) &&
+				(c->atom < at || c->atom >= at + item->n_words) && c->class != LS_CLASS_CLEAN &&
+				(best == NULL || c->class != LS_CLASS_PASS))
+				best = c;
+		}
+		if (best == NULL)
+			continue;
+		*d = ls_judge_decide_row(ls_judge_status((ls_judge_class) best->class), r,
+								 "is the verdict of this name", 0.85);
+		*decided = true;
+	}
+	return true;
+}
+
+/* Each part by itself; together the worst of them. */
+static bool
+decide_parts(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
 {
 	static const uint8_t rank[] = {
 		[LS_FINDING_PASSED] = 0,
@@ -278,10 +323,10 @@ ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_deci
 	ls_judge_hits rows;
 
 	if (item->n_members > 0)
-		return decide_list(ctx, item, d);
+		return decide_parts(ctx, item, d);
 	ctx->effort = 1 + (size_t) count_terms(item) / 8;
 	ctx->values = item->cond.op != LS_OP_NONE || ctx->defs.limit != NULL;
-	if (!ls_judge_decide_name(ctx, item, d, &decided) || decided)
+	if (!decide_name(ctx, item, d, &decided) || decided)
 		return decided;
 	if (!ls_judge_collect(ctx, item, many ? ctx->n_rows : CANDIDATES, item->absent ? 0.3f : 0.4f,
 						  &rows))
@@ -304,22 +349,6 @@ ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_deci
 		if (d->status == LS_FINDING_NOT_FOUND && !ls_judge_decide_start(ctx, item, &rows, d))
 			return false;
 	}
-	/* "the run ended without errors": its subject is the log */
-	if (item->without != NULL && item->without->errors && d->status == LS_FINDING_NOT_FOUND &&
-		!item->has_name && item->n_idents == 0)
-	{
-		ls_judge_decision extra;
-
-		if (!ls_judge_survey(ctx, ctx->n_rows))
-			return false;
-		extra = ls_judge_decide_row(LS_FINDING_FAILED, (uint32_t) ctx->first_fail,
-									"shows what must not occur", 0.82);
-		if (ctx->first_fail >= 0)
-			*d = extra;
-	}
-	if (item->all && item->n_idents > 0 && d->status == LS_FINDING_PASSED && d->has_row &&
-		!ls_judge_decide_every(ctx, item, d))
-		return false;
 	if (!ls_judge_criteria_apply(ctx, item, &rows, d))
 		return false;
 	if (item->order != LS_ORDER_NONE && d->status == LS_FINDING_PASSED &&

@@ -93,29 +93,28 @@ claims(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 }
 
 /*
- * Does the text say something that could be taken for news: a claim, or words with a number?  In a
- * name that is put together a word of failure is a part of the name: error_rate.
+ * Does the text say something that could be taken for news: a claim, or words with a number?  A
+ * failure needs no proof, so it is no claim.
  */
 static bool
 tells(const ls_judge_ctx *ctx, const ls_judge_text *t, size_t from, size_t to)
 {
-	int first = ls_judge_atom_at(t, from), words = 0, spaces = 0;
-	bool number = false, claim = false, bad = false;
+	int words = 0;
 
-	for (int i = first; i < t->n && t->atoms[i].off < to; i++)
+	for (int i = ls_judge_atom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
 	{
 		const ls_judge_atom *a = &t->atoms[i];
-		bool is_claim = claims(ctx, t, i);
-		bool is_bad = ctx->words.table[a->word].pol == LS_POL_NEG;
 
-		claim |= is_claim && !is_bad;
-		bad |= is_claim && is_bad;
-		words += a->kind != LS_ATOM_NUMBER && a->len > 2;
-		spaces += i > first && a->sep >= LS_SEP_SPACE;
-		number |= a->kind == LS_ATOM_NUMBER && a->sep == LS_SEP_SPACE && words > 1;
-		number |= a->kind == LS_ATOM_NUMBER && a->sep == LS_SEP_EQUAL && words > 0;
+		if (a->kind != LS_ATOM_NUMBER)
+		{
+			if (ctx->words.table[a->word].pol != LS_POL_NEG && claims(ctx, t, i))
+				return true;
+			words += a->len > 2;
+		}
+		else if ((a->sep == LS_SEP_SPACE && words > 1) || (a->sep == LS_SEP_EQUAL && words > 0))
+			return true;
 	}
-	return claim || (spaces > 0 && bad) || number;
+	return false;
 }
 
 /* Marks free text, when it tells anything. */
@@ -141,7 +140,8 @@ ls_judge_key_tells(const char *s, size_t begin, size_t end)
 	static const char *const rests[] = {"err", "error", "full", "rendered", "short", "string"};
 	ls_str word = ls_judge_key_word(s, begin, end), before;
 
-	if (ls_judge_is(ls_str_make(s + begin, end - begin), "textPayload"))
+	if (ls_judge_is(ls_str_make(s + begin, end - begin), "textPayload") ||
+		ls_judge_is(ls_str_make(s + begin, end - begin), "jsonPayload"))
 		return true;
 	if (!LS_JUDGE_IS_IN(word, heads))
 		return LS_JUDGE_IS_IN(word, keys);
@@ -271,7 +271,7 @@ is_name(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, int end)
 		const ls_judge_atom *a = &t->atoms[k];
 
 		slashes += k > i && a->sep == LS_SEP_SLASH;
-		mailbox |= k > i && t->text.data[a->off - 1] == '@';
+		mailbox |= k > i && strchr("@+", t->text.data[a->off - 1]) != NULL;
 		if (claims(ctx, t, k))
 			claimed = true, dotted = false;
 		else
@@ -280,7 +280,7 @@ is_name(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, int end)
 	return claimed && (dotted || mailbox || slashes > 1);
 }
 
-/* Does atom `i` refuse what follows, or repeat it: "unknown option ...", "no such ...", "echo: ..."? */
+/* Does atom `i` refuse what follows, or repeat it: "unknown option ...", "echo: ..."? */
 static bool
 is_others(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, bool label)
 {
@@ -292,17 +292,9 @@ is_others(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, bool label)
 										  "bad",      "rejecting", "discarded"};
 	ls_str word = ls_judge_atom_text(t, i);
 
-	if (!label && strchr("uimsp", word.data[0] | 0x20) == NULL)
-		return false;
 	if (LS_JUDGE_IS_IN(word, refusals)) /* "no invalid rows", "3 unknown records" are counted */
 		return i == 0 || (t->atoms[i - 1].kind != LS_ATOM_NUMBER &&
 						  ctx->words.table[t->atoms[i - 1].word].pol != LS_POL_NOT);
-	if (ls_judge_is(word, "such"))
-		return ls_judge_is(ls_judge_atom_text(t, i - 1), "no");
-	if (ls_judge_is(word, "parse"))
-		return ls_judge_is(ls_judge_atom_text(t, i - 1), "not") ||
-			   ls_judge_is(ls_judge_atom_text(t, i - 1), "to") ||
-			   ls_judge_is(ls_judge_atom_text(t, i - 1), "cannot");
 	for (int k = i - 1; label && k >= 0 && k > i - 3; k--)
 		if (LS_JUDGE_IS_IN(ls_judge_atom_text(t, k), rejects))
 			return true;

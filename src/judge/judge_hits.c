@@ -154,72 +154,51 @@ ls_judge_decide_plain(const ls_judge_item *item, const ls_judge_hits *rows)
 	const ls_judge_hit *best = NULL, *last = NULL;
 	bool verdict = false;
 	float relevant = item->has_name || item->n_idents > 0 ? LS_RELEVANT : LS_RELEVANT - 0.1f;
-	float least = item->all ? 0 : rows->best - FAR;
 	ls_finding_status status;
 	ls_judge_decision d;
 
+	/* a row that names much less of the item than another is about something else */
+	if (!item->all && relevant < rows->best - FAR)
+		relevant = rows->best - FAR;
 	for (size_t i = 0; i < rows->n; i++)
 	{
 		const ls_judge_hit *h = &rows->list[i];
 
-		/* A row that names much less of the item than another is about something else. */
-		if (h->m.relevance < relevant || h->m.class == LS_CLASS_NONE || h->m.relevance < least)
-			continue;
-		if (best == NULL || ls_judge_score(h) > ls_judge_score(best))
+		if (h->m.relevance >= relevant && h->m.class != LS_CLASS_NONE &&
+			(best == NULL || ls_judge_score(h) > ls_judge_score(best)))
 			best = h;
+		/* where a report tells its verdict, other rows with the name are its details */
+		verdict |= h->m.report && h->m.relevance >= rows->best - 0.05f;
 	}
 	if (best == NULL)
 		return ls_judge_decide(LS_FINDING_NOT_FOUND,
 							   rows->best >= LS_RELEVANT ? "rows name it but tell no outcome"
 														 : "no row is about it",
 							   rows->best >= LS_RELEVANT ? 0.45 : 0.82);
-	/* where a report tells its verdict, other rows with the name are its details */
-	for (size_t i = 0; i < rows->n; i++)
-		verdict |= rows->list[i].m.report && rows->list[i].m.relevance >= rows->best - 0.05f;
 	for (size_t i = 0; i < rows->n; i++)
 	{
 		const ls_judge_hit *h = &rows->list[i];
+		bool fails = h->m.class == LS_CLASS_FAIL;
+		float below = ls_judge_score(best) - ls_judge_score(h);
 
-		if (verdict && !h->m.report && h->m.class == LS_CLASS_PASS && h->m.strength < 3)
+		if (h->m.relevance < relevant || h->m.class == LS_CLASS_NONE ||
+			(verdict && !h->m.report && h->m.class == LS_CLASS_PASS && h->m.strength < 3))
 			continue;
-		if (h->m.relevance < relevant || h->m.class == LS_CLASS_NONE || h->m.relevance < least ||
-			((ls_judge_score(h) <
-				  ls_judge_score(best) -
-					  (h->m.strength == 1 && h->m.class == LS_CLASS_FAIL ? 0.15f : 0.25f) ||
-			  (h->m.relevance < best->m.relevance - 0.12f && h->m.class == LS_CLASS_SKIP)) &&
-			 !(item->first && h->m.class == LS_CLASS_FAIL && h->m.strength > 1)))
+		if ((below > (h->m.strength == 1 && fails ? 0.15f : 0.25f) ||
+			 (h->m.relevance < best->m.relevance - 0.12f && h->m.class == LS_CLASS_SKIP)) &&
+			!(item->first && fails && h->m.strength > 1))
 			continue;
-		/* of counts on the way to the whole the last one says how it ended */
-		if (((item->all && !h->m.fraction) || item->first) && h->m.class == LS_CLASS_FAIL)
-		{
-			last = h;
-			break;
-		}
-		if (item->any && h->m.class == LS_CLASS_PASS)
-		{
-			last = h;
-			break;
-		}
 		last = h;
+		/* of counts on the way to the whole the last one says how it ended */
+		if (fails ? item->first || (item->all && !h->m.fraction)
+				  : item->any && h->m.class == LS_CLASS_PASS)
+			break;
 	}
 	if (last == NULL)
 		last = best;
-	if (last->m.class == LS_CLASS_SKIP)
-		for (size_t i = 0; i < rows->n; i++)
-		{
-			const ls_judge_hit *h = &rows->list[i];
-
-			/* done once, a repetition was skipped */
-			if (h->m.class == LS_CLASS_PASS && h->m.strength >= 2 && h->m.action &&
-				h->m.relevance > last->m.relevance + 0.05f && h->row < last->row)
-			{
-				last = h;
-				break;
-			}
-		}
 	status = ls_judge_status(last->m.class);
 	if (LS_JUDGE_RULE(SURE) && status == LS_FINDING_PASSED && last->m.strength == 1 &&
-		last->m.relevance < SURE && !item->presence)
+		last->m.relevance < SURE)
 		return ls_judge_decide(LS_FINDING_NOT_FOUND, "rows name it but tell no outcome", 0.45);
 	d = ls_judge_decide_row(status, last->row, ls_judge_why(status),
 							confidence_in(status, &last->m));

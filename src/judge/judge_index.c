@@ -92,9 +92,6 @@ want_item(ls_judge_ctx *ctx, ls_judge_item *item)
 		term->concept_list = ctx->concept_list[term->concept];
 		if (contrary != LS_CONCEPT_NONE && ctx->concept_list[contrary] < 0)
 			ctx->concept_list[contrary] = ctx->n_lists++;
-		for (int c = 0; c < term->n_related; c++)
-			if (ctx->concept_list[term->related[c]] < 0)
-				ctx->concept_list[term->related[c]] = ctx->n_lists++;
 	}
 	for (int k = 0; k < item->n_idents; k++)
 		if (item->idents[k].whole)
@@ -260,23 +257,16 @@ keep_failures(ls_judge_row *row)
 static void
 analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 {
-	size_t start, end;
-	bool quoted = true;
+	size_t hostile;
 
 	row->analysed = true;
 	row->hostile = false;
 	row->n_cues = 0;
 	memset(row->filter, 0, sizeof(row->filter));
-	if (LS_JUDGE_RULE(HOSTILE) &&
-		ls_judge_row_hostile(&ctx->hostile, row->text.text, &start, &end, &quoted))
-	{
-		int n = 0;
-
-		for (int i = 0; i < row->text.n; i++)
-			if (row->text.atoms[i].off < start || row->text.atoms[i].off >= end)
-				row->text.atoms[n++] = row->text.atoms[i];
-		row->text.n = n;
-	}
+	hostile = LS_JUDGE_RULE(HOSTILE) ? ls_judge_hostile_begin(&ctx->hostile, row->text.text)
+									 : row->text.text.len;
+	while (row->text.n > 0 && row->text.atoms[row->text.n - 1].off >= hostile)
+		row->text.n--;
 	if (LS_JUDGE_RULE(ADVICE))
 		ls_judge_advice_mark(ctx, row);
 	for (int i = 0; i < row->text.n; i++)
@@ -290,7 +280,7 @@ analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 			row->filter[a->joined >> 62] |= UINT64_C(1) << (a->joined >> 56 & 63);
 	}
 	ls_judge_row_analyse(ctx, row);
-	if (!quoted)
+	if (hostile < row->text.text.len)
 		keep_failures(row);
 }
 
@@ -357,25 +347,12 @@ add_list(ls_judge_ctx *ctx, int32_t list, float weight, size_t n)
 	return n;
 }
 
-static int
-compare_rows(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
-
-	return (x > y) - (x < y);
-}
-
-/* Puts the candidates into the order of rows; many are read off the scores instead. */
+/* Puts the candidates into the order of rows. */
 static void
 sort_candidates(ls_judge_ctx *ctx, size_t n)
 {
 	size_t k = 0;
 
-	if (n < ctx->n_rows / 32)
-	{
-		qsort(ctx->candidates, n, sizeof(uint32_t), compare_rows);
-		return;
-	}
 	for (uint32_t r = 0; k < n && r < ctx->n_rows; r++)
 	{
 		ctx->candidates[k] = r;
@@ -406,8 +383,6 @@ ls_judge_index_candidates(ls_judge_ctx *ctx, const ls_judge_item *item, size_t l
 		n = add_list(ctx, term->concept_list, weight * 0.8f, n);
 		if (contrary != LS_CONCEPT_NONE)
 			n = add_list(ctx, ctx->concept_list[contrary], weight * 0.7f, n);
-		for (int c = 0; c < term->n_related; c++)
-			n = add_list(ctx, ctx->concept_list[term->related[c]], weight * 0.5f, n);
 	}
 	for (int k = 0; k < item->n_idents; k++)
 		if (item->idents[k].whole)

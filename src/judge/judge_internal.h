@@ -25,8 +25,6 @@
 	R(CLIENT, "text that a client chose is not evidence")                      \
 	R(FREE, "free text of any origin is not evidence of a success")            \
 	R(NAME, "a verdict next to the full name of a test")                       \
-	R(EVERY, "another value of the same field fails an item with \"every\"")   \
-	R(LIST, "a list of names is one item for each name")                       \
 	R(CRITERIA, "definitions in the criteria")                                 \
 	R(START, "a start that is announced with a name and reported without it")  \
 	R(THREAD, "a later row of the same request or command")                    \
@@ -36,7 +34,6 @@
 	R(SUMMARY, "Maven's summaries")                                            \
 	R(REPORT, "reports with check marks")                                      \
 	R(EXIT, "exit codes")                                                      \
-	R(KEY_DENIES, "a key of the item that says no")                            \
 	R(OTHER_VALUE, "another value of the field of the item's verb")            \
 	R(FORBIDDEN, "an absence decided by a row that does not name the subject") \
 	R(TROUBLED, "an absence stays open if rows about it fail")                 \
@@ -192,6 +189,19 @@ ls_judge_is_in(ls_str word, const char *const *list, size_t n)
 
 #define LS_JUDGE_IS_IN(word, list) ls_judge_is_in(word, list, sizeof(list) / sizeof((list)[0]))
 
+/* Is it one of the words, which blanks separate? */
+static inline bool
+ls_judge_is_one_of(ls_str word, const char *words)
+{
+	for (size_t len; *words != '\0'; words += len + (words[len] == ' '))
+	{
+		len = strcspn(words, " ");
+		if (len == word.len && ls_str_eq_nocase(word, ls_str_make(words, len)))
+			return true;
+	}
+	return false;
+}
+
 /* ---- words ---- */
 
 /* clang-format off */
@@ -257,8 +267,6 @@ typedef struct ls_judge_words
 extern void ls_judge_words_init(ls_judge_words *words);
 extern uint16_t ls_judge_words_find(const ls_judge_words *words, uint64_t stem);
 extern ls_judge_concept ls_judge_concept_opposite(ls_judge_concept c);
-/* Do people name the one action by words of the other? */
-extern bool ls_judge_concept_related(ls_judge_concept a, ls_judge_concept b);
 
 /* ---- rows ---- */
 
@@ -307,7 +315,6 @@ typedef struct ls_judge_row
 #define LS_ITEM_TERMS 48
 #define LS_ITEM_IDENTS 12
 #define LS_ITEM_WORDS 24
-#define LS_ITEM_MEMBERS 6
 #define LS_IDENT_ATOMS 16
 
 typedef enum ls_judge_role
@@ -328,17 +335,16 @@ typedef struct ls_judge_term
 	uint8_t kind;
 	int8_t ident; /* the identifier that it belongs to, or -1 */
 	bool ing;
-	bool forbidden;                /* what must be absent */
-	bool place;                    /* where it must be absent: "in the worker" */
-	bool joins;                    /* the next term is the second half of `joined` */
-	uint8_t related[4], n_related; /* concepts that may stand for its own */
-	bool past;                     /* ends in -ed */
-	bool object;                   /* stands after a preposition or a common noun: "for search" */
-	bool scope;                    /* says where a threshold holds: "on all partitions" */
-	bool unheld;                   /* no row holds it in any form */
-	bool noun;                     /* an action word that another verb of the item speaks about */
-	bool verb;                     /* has a verb's ending */
-	uint64_t key;                  /* the field whose value it is in some row, 0: none */
+	bool forbidden; /* what must be absent */
+	bool place;     /* where it must be absent: "in the worker" */
+	bool joins;     /* the next term is the second half of `joined` */
+	bool past;      /* ends in -ed */
+	bool object;    /* stands after a preposition or a common noun: "for search" */
+	bool scope;     /* says where a threshold holds: "on all partitions" */
+	bool unheld;    /* no row holds it in any form */
+	bool noun;      /* an action word that another verb of the item speaks about */
+	bool verb;      /* has a verb's ending */
+	uint64_t key;   /* the field whose value it is in some row, 0: none */
 	int32_t stem_list, joined_list, concept_list; /* postings, -1: none */
 } ls_judge_term;
 
@@ -350,8 +356,6 @@ typedef struct ls_judge_ident
 	bool pair; /* noun and number: the number alone may do */
 	bool path;
 	bool mailbox;   /* alice@example.org */
-	uint16_t at;    /* where in the description */
-	bool predicate; /* "every node runs 5.1": what is said of them, not which they are */
 	bool dotted;    /* a host's or a domain's name */
 	bool forbidden; /* it must be absent */
 } ls_judge_ident;
@@ -402,32 +406,29 @@ typedef struct ls_judge_item
 	bool errors;   /* ... and they mean errors in general */
 	bool negative; /* the item names a bad outcome and expects it */
 	bool wants_skip;
-	bool all, any, at_end, first, presence;
+	bool all, any, at_end, first;
 	bool has_action, has_outcome, has_name;
 	bool has_topic;          /* beside its identifiers, a name and an action that some rows hold */
 	float total;             /* weight of the terms that count */
 	uint32_t whole;          /* "3 of 3", "all 3": how many there are; 0: not said */
 	bool request;            /* the item speaks of a request: its path names it */
 	uint64_t method;         /* GET, POST ...: rows of another one are about something else */
-	bool http_words;         /* "server error": only where rows have status codes */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_judge_order order;
 	struct ls_judge_item *other;   /* the second part of an order */
 	uint64_t words[LS_ITEM_WORDS]; /* stems of the whole description; none when it is longer */
 	int n_words;
-	struct ls_judge_item *members[LS_ITEM_MEMBERS]; /* of a list of names, each its own item */
+	struct ls_judge_item *members[2]; /* an absence and a statement, each its own item */
 	int n_members;
 	struct ls_judge_item *without; /* a condition of absence beside the main clause */
 } ls_judge_item;
 
 /* ---- context of one call ---- */
 
-/* A sorted list of phrases: where those of a letter are, and which letters come second. */
+/* Where the phrases of a letter are in a sorted list. */
 typedef struct ls_judge_phrases
 {
-	const char *const *list;
 	uint8_t begin[32], end[32];
-	uint32_t second[32];
 } ls_judge_phrases;
 
 typedef struct ls_judge_list
@@ -501,8 +502,8 @@ extern const ls_judge_row *ls_judge_row_get(ls_judge_ctx *ctx, uint32_t row);
 /* The HTTP status code that a row tells, also in plain words; 0: none. */
 extern int ls_judge_row_status(const ls_judge_row *row);
 extern void ls_judge_hostile_init(ls_judge_phrases *phrases);
-extern bool ls_judge_row_hostile(const ls_judge_phrases *commands, ls_str text, size_t *start,
-								 size_t *end, bool *quoted);
+/* Where text that instructs its reader begins; the text's length: nowhere. */
+extern size_t ls_judge_hostile_begin(const ls_judge_phrases *phrases, ls_str text);
 /* judge_client.c: gives the atoms of a row their level of ls_judge_client. */
 extern void ls_judge_client_mark(const ls_judge_ctx *ctx, ls_judge_text *text);
 /* judge_free.c: where a text begins in s[from, to); `to`: nowhere. */
@@ -611,10 +612,6 @@ extern bool ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *
 extern void ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item,
 							   const ls_judge_row *row, ls_judge_match *match);
 
-/* Does the row hold the identifier? */
-extern bool ls_judge_match_ident(const ls_judge_ctx *ctx, const ls_judge_ident *id,
-								 const ls_judge_row *row);
-
 /* Is atom `i` negated or zero ("no errors", "errors=0", "throttled=false")? */
 extern bool ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *text, int i);
 
@@ -693,11 +690,6 @@ extern ls_judge_decision ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_j
 extern void ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str criteria);
 extern bool ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item,
 									const ls_judge_hits *rows, ls_judge_decision *d);
-/* judge_list.c: names of tests, lists of names, "every" with a value. */
-extern bool ls_judge_decide_name(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d,
-								 bool *decided);
-extern bool ls_judge_decide_every(ls_judge_ctx *ctx, const ls_judge_item *item,
-								  ls_judge_decision *d);
 /* An item that asks for a start: the row after its announcement that tells how it ended. */
 extern bool ls_judge_decide_start(ls_judge_ctx *ctx, const ls_judge_item *item,
 								  const ls_judge_hits *rows, ls_judge_decision *d);

@@ -18,7 +18,6 @@ typedef struct parse
 	const ls_judge_text *t;
 	bool used[LS_JUDGE_ROW_ATOMS]; /* consumed by a condition or without meaning */
 	int cond_end;                  /* the last atom of the threshold's number */
-	int noun_from, noun_to;        /* "no connection" of "no connection was allowed" */
 } parse;
 
 static bool
@@ -27,17 +26,10 @@ is(const parse *p, int i, const char *word)
 	return ls_judge_is(ls_judge_atom_text(p->t, i), word);
 }
 
-/* Is atom `i` one of the words, which blanks separate? */
 static bool
 is_any(const parse *p, int i, const char *words)
 {
-	for (size_t len; *words != '\0'; words += len + (words[len] == ' '))
-	{
-		len = strcspn(words, " ");
-		if (ls_str_eq_nocase(ls_judge_atom_text(p->t, i), ls_str_make(words, len)))
-			return true;
-	}
-	return false;
+	return ls_judge_is_one_of(ls_judge_atom_text(p->t, i), words);
 }
 
 static const ls_judge_word *
@@ -224,30 +216,7 @@ add_term(parse *p, ls_judge_item *item, int i, ls_judge_role role, float weight)
 	term->past = (a->flags & LS_ATOM_ED) != 0;
 	term->ident = -1;
 	term->stem_list = term->joined_list = term->concept_list = -1;
-	if (role == LS_TERM_ACTION && w->pol == LS_POL_ACT && w->concept != LS_CONCEPT_NONE)
-		for (int c = LS_CONCEPT_NONE + 1; c < LS_CONCEPT_COUNT && term->n_related < 4; c++)
-			if (ls_judge_concept_related((ls_judge_concept) w->concept, (ls_judge_concept) c))
-				term->related[term->n_related++] = (uint8_t) c;
 	return term;
-}
-
-/* Ordinary hyphenated English, as against names with a hyphen. */
-static bool
-is_prose_compound(const parse *p, int i, int n)
-{
-	static const char *const heads[] = {
-		"pre",    "post",  "re",    "non",  "read",  "write", "half", "multi", "sub",
-		"self",   "co",    "auto",  "high", "low",   "end",   "sign", "log",   "well",
-		"up",     "long",  "short", "in",   "on",    "out",   "roll", "start", "shut",
-		"follow", "first", "cross", "two",  "three", "brute", "man"};
-
-	for (int k = 0; k < n; k++)
-		if (p->t->atoms[i + k].kind != LS_ATOM_WORD ||
-			(k > 0 && p->t->atoms[i + k].sep != LS_SEP_TIGHT) ||
-			(k > 0 && p->t->text.data[p->t->atoms[i + k].off - 1] != '-') ||
-			(p->t->atoms[i + k].flags & LS_ATOM_UPPER))
-			return false;
-	return LS_JUDGE_IS_IN(ls_judge_atom_text(p->t, i), heads);
 }
 
 static bool
@@ -278,7 +247,6 @@ add_ident(const parse *p, ls_judge_item *item, int i, int n)
 		return -1;
 	id = &item->idents[item->n_idents];
 	memset(id, 0, sizeof(*id));
-	id->at = (uint16_t) i;
 	for (int k = 0; k < n; k++)
 	{
 		const ls_judge_atom *a = &p->t->atoms[i + k];
@@ -334,17 +302,6 @@ add_identifier(parse *p, ls_judge_item *item, int i, int n, bool pair, bool forb
 	item->has_name = true;
 }
 
-/* 1.2.3, not 1.5 */
-static bool
-is_version(const parse *p, int i)
-{
-	int dots = 0;
-
-	for (int k = 0; k < p->t->atoms[i].len; k++)
-		dots += p->t->text.data[p->t->atoms[i].off + (uint32_t) k] == '.';
-	return dots >= 2;
-}
-
 static void
 find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from, int neg_to)
 {
@@ -369,22 +326,12 @@ find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from
 			n++;
 		if (n > 1)
 		{
-			if (!is_prose_compound(p, i, n) && !is(p, i, "i"))
+			if (!is(p, i, "i"))
 			{
 				/* "node-1 3" does not occur; "Order-Service" and "cart-7d9f" do */
 				add_identifier(p, item, i, n, false, i >= neg_from && i < neg_to);
 			}
 			i += n - 1;
-			continue;
-		}
-		if (a->kind == LS_ATOM_MIXED && is(p, i + 1, "percentile") && a->len > 3 && a->len < 8)
-		{
-			/* the 95th percentile: p95 */
-			char name[8] = "p";
-
-			memcpy(name + 1, p->t->text.data + a->off, (size_t) a->len - 2);
-			p->t->atoms[i].stem = ls_judge_stem(name, (size_t) a->len - 1);
-			p->used[i + 1] = true;
 			continue;
 		}
 		if (a->kind == LS_ATOM_SYMBOL || a->kind == LS_ATOM_MIXED ||
@@ -400,8 +347,6 @@ find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from
 												   (p->t->text.data[a->off + 2] - '0');
 				p->used[i] = true;
 			}
-			else if (is_version(p, i) && i > begin && word_of(p, i - 1)->pol == LS_POL_STATE)
-				add_identifier(p, item, i, 1, true, false);
 			else if (i > begin && !p->used[i - 1] && p->t->atoms[i - 1].kind == LS_ATOM_WORD &&
 					 a->sep == LS_SEP_SPACE && word_of(p, i - 1)->pol != LS_POL_STOP &&
 					 word_of(p, i - 1)->pol != LS_POL_NOT && word_of(p, i - 1)->pol != LS_POL_ALL)
@@ -490,13 +435,6 @@ static bool
 is_light(const parse *p, int i)
 {
 	return word_of(p, i)->concept == LS_CONCEPT_EXECUTE || is_any(p, i, "run runs found finds");
-}
-
-/* Nouns that mean all rows: "no errors in the log". */
-static bool
-is_whole_log(const parse *p, int i)
-{
-	return is_any(p, i, "log logs row rows output system data file run time lines line entries");
 }
 
 /*
@@ -619,12 +557,7 @@ add_words(parse *p, int begin, int end, ls_judge_item *item, int neg_from, int n
 			return;
 		term->forbidden = forbidden;
 		mark_object(p, begin, i, item, term);
-		if (i >= p->noun_from && i < p->noun_to && role == LS_TERM_ACTION)
-		{
-			term->role = role = LS_TERM_SUBJECT; /* a noun here */
-			term->weight = 0.5f;
-		}
-		term->place = item->absent && !forbidden && w->pol == LS_POL_WEAK && !is_whole_log(p, i);
+		term->place = item->absent && !forbidden && w->pol == LS_POL_WEAK;
 		if (role == LS_TERM_ACTION && !forbidden)
 		{
 			item->has_action = true;
@@ -632,27 +565,6 @@ add_words(parse *p, int begin, int end, ls_judge_item *item, int neg_from, int n
 		}
 		item->has_name |= role == LS_TERM_SUBJECT && weight >= 1.2f && !forbidden;
 	}
-}
-
-/*
- * "No connection to port 22 was allowed": what stands before the auxiliary is the subject, when
- * a verb of an outcome follows.
- */
-static int
-after_auxiliary(const parse *p, int from, int end)
-{
-	for (int i = from + 1; i + 1 < end; i++)
-	{
-		const ls_judge_word *w = word_of(p, i + 1);
-
-		if (!is_any(p, i, "was were is are has have gets got been") || p->used[i + 1])
-			continue;
-		if ((w->pol == LS_POL_ACT || w->pol == LS_POL_STATE || w->pol == LS_POL_NEG ||
-			 w->pol == LS_POL_POS || w->pol == LS_POL_SKIP) &&
-			w->concept != LS_CONCEPT_DETECT)
-			return i + 1;
-	}
-	return from;
 }
 
 /* Of what must be absent, the nouns that only say where belong to the subject. */
@@ -691,25 +603,6 @@ settle_absence(ls_judge_item *item)
 			other = true;
 	}
 	item->errors = bad && !other;
-}
-
-/* Identifiers after the verb of a sentence with "every". */
-static void
-mark_predicates(const parse *p, int begin, ls_judge_item *item)
-{
-	for (int k = 0; k < item->n_idents && item->all; k++)
-	{
-		bool every = false;
-
-		for (int i = begin; i < item->idents[k].at; i++)
-		{
-			const ls_judge_word *w = word_of(p, i);
-
-			every |= w->pol == LS_POL_ALL;
-			item->idents[k].predicate |= every && (w->pol == LS_POL_ACT || w->pol == LS_POL_STATE ||
-												   is_any(p, i, "is are has have uses use shows"));
-		}
-	}
 }
 
 /* "3 of 3 replicas", "3/3", "all 3", "all of the 3": how many there are, when all are asked for. */
@@ -774,9 +667,6 @@ is_about_request(const parse *p, int begin, int end, uint64_t *method)
 static void
 find_manner(parse *p, int begin, int end, ls_judge_item *item)
 {
-	static const char seen[] = "detected seen visible observed recorded logged noticed occurs "
-							   "occurred happens reported raised";
-
 	for (int i = begin; i < end; i++)
 	{
 		int n = phrase(p, i, end, "at the end,in the end,eventually,finally,final,by the end");
@@ -786,8 +676,6 @@ find_manner(parse *p, int begin, int end, ls_judge_item *item)
 			item->first = true;
 		for (int k = 0; k < n; k++)
 			p->used[i + k] = true;
-		if (is_any(p, i, seen))
-			item->presence = i > begin && !is(p, i + 1, "in") && !is(p, i + 1, "on");
 	}
 }
 
@@ -798,7 +686,6 @@ find_absence(parse *p, int begin, int end, ls_judge_item *item, int *from, int *
 	/* "no request takes longer than 1 s": every one takes at most that */
 	static const ls_judge_op contrary[] = {LS_OP_NONE, LS_OP_GE, LS_OP_GT,
 										   LS_OP_LE,   LS_OP_LT, LS_OP_EQ};
-	int verb;
 
 	*from = *to = 0;
 	item->absent = find_negation(p, begin, end, item, from, to);
@@ -808,17 +695,6 @@ find_absence(parse *p, int begin, int end, ls_judge_item *item, int *from, int *
 		item->absent = false;
 		item->all = true;
 		*from = *to = 0;
-	}
-	verb = item->absent ? after_auxiliary(p, *from, end) : *from;
-	for (int k = *from; k < verb; k++)
-		if (word_of(p, k)->pol == LS_POL_NEG)
-			verb = *from; /* "no errors were written" */
-	if (verb > *from)
-	{
-		p->noun_from = *from;
-		p->noun_to = verb;
-		*to = end;
-		*from = verb;
 	}
 }
 
@@ -853,13 +729,6 @@ parse_range(parse *p, int begin, int end, int depth)
 	if (item->order != LS_ORDER_NONE)
 		item->any = true; /* that it happened; when, is asked below */
 	find_absence(p, begin, end, item, &neg_from, &neg_to);
-	for (int i = begin; i + 1 < end; i++)
-		if (is_any(p, i + 1, "error errors") && is_any(p, i, "server client"))
-		{
-			item->http_words = true;
-			item->http_low = is(p, i, "server") ? 500 : 400;
-			item->http_high = item->http_low + 99;
-		}
 	find_identifiers(p, begin, end, item, neg_from, neg_to);
 	add_words(p, begin, end, item, neg_from, neg_to);
 	if (item->absent)
@@ -867,79 +736,10 @@ parse_range(parse *p, int begin, int end, int depth)
 	for (int k = 0; k < item->n_terms; k++)
 		if (!item->terms[k].forbidden)
 			item->total += item->terms[k].weight;
-	/* "the alarm was cleared" expects the clearing; "the alarm was raised" the alarm */
-	for (int k = 1; k < item->n_terms && item->negative && !item->presence; k++)
-		if (item->terms[k].role == LS_TERM_ACTION && item->terms[k].past &&
-			!item->terms[k].forbidden && item->terms[k].pol == LS_POL_ACT &&
-			item->terms[k].concept != LS_CONCEPT_DETECT &&
-			item->terms[k].concept != LS_CONCEPT_FIRE)
-			item->negative = false;
-	mark_predicates(p, begin, item);
 	item->request |= item->http_low != 0;
 	for (int k = 0; k < item->n_idents; k++)
 		item->n_required += !item->idents[k].forbidden;
 	return item;
-}
-
-/* Atoms of a name at i: joined pieces, or one word that has no meaning of its own; 0: no name. */
-static int
-name_at(const parse *p, int i, int end)
-{
-	int n = 1;
-
-	if (i >= end || p->t->atoms[i].kind == LS_ATOM_SYMBOL)
-		return 0;
-	while (i + n < end && p->t->atoms[i + n].sep >= LS_SEP_NONE &&
-		   p->t->atoms[i + n].sep <= LS_SEP_AT)
-		n++;
-	if (n == 1 && (p->t->atoms[i].kind == LS_ATOM_NUMBER || word_of(p, i)->pol != LS_POL_NONE ||
-				   (word_of(p, i)->concept != LS_CONCEPT_NONE)))
-		return 0;
-	return n;
-}
-
-/*
- * "n1 and n2 are ready", "a, b and c were restarted": a list of names before a verb in the plural
- * becomes one item for each.  False when out of memory.
- */
-static bool
-find_list(parse *p, int end, ls_judge_item *item)
-{
-	int from[LS_ITEM_MEMBERS], len[LS_ITEM_MEMBERS], n = 0, i = 0;
-	bool and_ = false;
-
-	while (i < end &&
-		   (is(p, i, "both") || is(p, i, "the") ||
-			(word_of(p, i)->pol == LS_POL_WEAK && p->t->atoms[i + 1].sep == LS_SEP_SPACE)))
-		i++;
-	while (n < LS_ITEM_MEMBERS && (len[n] = name_at(p, i, end)) > 0)
-	{
-		from[n] = i;
-		i += len[n++];
-		if (and_ || i >= end)
-			break;
-		if (is(p, i, "and"))
-		{
-			and_ = true;
-			i++;
-		}
-		else if (p->t->atoms[i].sep != LS_SEP_COMMA)
-			break;
-	}
-	if (!LS_JUDGE_RULE(LIST) || n < 2 || !and_ || i >= end || !is_any(p, i, "are were have both"))
-		return true;
-	for (int k = 0; k < n; k++)
-	{
-		parse one = {.ctx = p->ctx, .t = p->t};
-
-		for (int a = from[0]; a < i; a++)
-			one.used[a] = a < from[k] || a >= from[k] + len[k];
-		item->members[k] = parse_range(&one, 0, end, 0);
-		if (item->members[k] == NULL)
-			return false;
-	}
-	item->n_members = n;
-	return true;
 }
 
 /*
@@ -978,7 +778,7 @@ ls_judge_item_parse(ls_judge_ctx *ctx, ls_str description)
 	p.ctx = ctx;
 	p.t = &text;
 	item = parse_range(&p, 0, text.n, 0);
-	if (item == NULL || !find_list(&p, text.n, item) || !find_conjunction(&p, text.n, item))
+	if (item == NULL || !find_conjunction(&p, text.n, item))
 		return NULL;
 	if (text.n <= LS_ITEM_WORDS)
 		for (int i = 0; i < text.n; i++)

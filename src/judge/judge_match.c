@@ -82,36 +82,24 @@ find_ident(ls_judge_matching *m, const ls_judge_ident *id, bool *exact, int *lev
 		return -1;
 	for (int i = 0; i < t->n; i++)
 	{
+		bool whole = id->whole != 0 && t->atoms[i].stem == id->whole;
 		int n = 0;
 
-		if (id->whole != 0 && (t->atoms[i].stem == id->whole || t->atoms[i].joined == id->whole) &&
-			t->atoms[i].stem == id->whole && bounded(t, i, 1, id) && t->atoms[i].client <= most)
-		{
-			mask(m, i);
-			*exact = true;
-			if (t->atoms[i].client < *level)
-			{
-				*level = t->atoms[i].client;
-				found = i;
-			}
-			continue;
-		}
-		if (t->atoms[i].stem != id->atoms[0])
-			continue;
-		while (n < id->n && i + n < t->n && t->atoms[i + n].stem == id->atoms[n])
+		while (!whole && n < id->n && i + n < t->n && t->atoms[i + n].stem == id->atoms[n])
 			n++;
-		if (n == id->n && (bounded(t, i, n, id) || (id->pair && n > 1 && i + n == t->n)) &&
-			level_of(t, i, n) <= most)
-		{
-			for (int k = 0; k < n; k++)
-				mask(m, i + k);
-			*exact = true;
-			if (level_of(t, i, n) < *level)
-			{
-				*level = level_of(t, i, n);
-				found = i;
-			}
+		if (!whole && n < id->n)
 			continue;
+		n = whole ? 1 : n;
+		if (!(bounded(t, i, n, id) || (id->pair && n > 1 && i + n == t->n)) ||
+			level_of(t, i, n) > most)
+			continue;
+		for (int k = 0; k < n; k++)
+			mask(m, i + k);
+		*exact = true;
+		if (level_of(t, i, n) < *level)
+		{
+			*level = level_of(t, i, n);
+			found = i;
 		}
 	}
 	if (found >= 0 || !id->pair)
@@ -161,13 +149,6 @@ atom_match(const ls_judge_ctx *ctx, const ls_judge_term *term, const ls_judge_at
 		return 0;
 	if (term->concept != LS_CONCEPT_NONE && term->concept == w->concept && same_sign(w, term))
 		return 0.85f;
-	/* what was terminated may have been killed */
-	if (term->concept == LS_CONCEPT_STOP && term->pol == LS_POL_ACT &&
-		w->concept == LS_CONCEPT_CRASH && term->verb)
-		return 0.7f;
-	if (term->role == LS_TERM_ACTION && w->pol == LS_POL_ACT && (a->flags & LS_ATOM_ED) &&
-		ls_judge_concept_related((ls_judge_concept) term->concept, (ls_judge_concept) w->concept))
-		return 0.7f;
 	return 0;
 }
 
@@ -186,9 +167,6 @@ may_hold(const ls_judge_row *row, const ls_judge_term *term)
 		(contrary != LS_CONCEPT_NONE &&
 		 ls_judge_row_may_hold(row, ls_judge_concept_hash(contrary))))
 		return true;
-	for (int k = 0; k < term->n_related; k++)
-		if (ls_judge_row_may_hold(row, ls_judge_concept_hash(term->related[k])))
-			return true;
 	return false;
 }
 
@@ -232,8 +210,7 @@ match_noun(ls_judge_matching *m, const ls_judge_term *term, bool *affirmed, floa
 			*own = hit;
 		if (!term->forbidden &&
 			(term->pol == LS_POL_NONE || term->pol == LS_POL_KEY || term->pol == LS_POL_WEAK) &&
-			i > 0 && m->ctx->words.table[t->atoms[i - 1].word].pol == LS_POL_NOT &&
-			a->sep == LS_SEP_SPACE)
+			ls_judge_row_negated(m->ctx, t, i))
 			m->denied = true;
 		if (!term->forbidden)
 			mask(m, i);
@@ -278,20 +255,6 @@ other_value(const ls_judge_matching *m, const ls_judge_term *term)
 			continue;
 		return !LS_JUDGE_IS_IN(ls_judge_atom_text(t, i + 1), open_values);
 	}
-	return false;
-}
-
-/* "was shut down at 2024-03-02 ...": tells of another time than the row's own */
-static bool
-told_of_past(const ls_judge_text *t, int i)
-{
-	bool was = false;
-
-	for (int k = i - 1; k >= 0 && k > i - 4; k--)
-		was |= t->atoms[k].len == 3 && memcmp(t->text.data + t->atoms[k].off, "was", 3) == 0;
-	for (int k = i + 1; was && k < t->n && k < i + 4; k++)
-		if (t->atoms[k].flags & LS_ATOM_TIME)
-			return true;
 	return false;
 }
 
@@ -405,9 +368,6 @@ has_arrived(const ls_judge_matching *m, const ls_judge_term *term, int i, float 
 	const ls_judge_atom *a = &t->atoms[i];
 	const ls_judge_word *w = &m->ctx->words.table[a->word];
 
-	if (hit < 1 && i + 1 < t->n && i < 8 && t->atoms[i + 1].sep == LS_SEP_OTHER &&
-		t->text.data[a->off + a->len] == ':')
-		return false; /* the name of a component: "auth: ..." */
 	if ((a->flags & LS_ATOM_ING) && !term->ing && takes_time(w))
 		return false;
 	if (is_open_field(m, i))
@@ -521,41 +481,11 @@ match_action(ls_judge_matching *m, const ls_judge_term *term, ls_judge_match *ou
 			continue;
 		}
 		if ((m->key && !ls_judge_keyed(m, i)) ||
-			(m->near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause])) ||
-			(against && told_of_past(t, i)))
+			(m->near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause])))
 			continue;
 		weigh_action(m, term, i, out, &best, own);
 	}
 	return best;
-}
-
-bool
-ls_judge_match_ident(const ls_judge_ctx *ctx, const ls_judge_ident *id, const ls_judge_row *row)
-{
-	ls_judge_matching m;
-	bool exact;
-	int level;
-
-	m.ctx = ctx;
-	m.row = row;
-	return find_ident(&m, id, &exact, &level) >= 0;
-}
-
-/* Beside its identifier the item has a topic that no row knows: "stapling is enabled on edge-1". */
-static bool
-other_topic(const ls_judge_item *item)
-{
-	int names = 0;
-
-	for (int k = 0; k < item->n_terms; k++)
-	{
-		const ls_judge_term *term = &item->terms[k];
-
-		if (term->unheld && term->ident < 0 && term->role == LS_TERM_SUBJECT && !term->forbidden &&
-			term->weight >= 3 && !term->past)
-			names += term->object ? 2 : 1;
-	}
-	return names >= 2;
 }
 
 /* Is the row of a request by another method than the item's? */
@@ -715,8 +645,7 @@ weigh_outcome(ls_judge_matching *m, const tally *y, ls_judge_match *out)
 				m->masked[i] = 1;
 	/* The very thing is named, in whatever words. */
 	if (item->n_idents > 0 && out->some_ident && out->idents && out->exact_pair &&
-		out->relevance < 0.56f && !other_topic(item) &&
-		(m->named || out->action_any || m->opposed || !item->has_topic))
+		out->relevance < 0.56f && (m->named || out->action_any || m->opposed || !item->has_topic))
 		out->relevance = 0.56f;
 	ls_judge_classify(m, out);
 	if (LS_JUDGE_RULE(FRACTION) && (item->whole > 0 || item->all) && !item->absent &&

@@ -14,49 +14,36 @@
 bool
 ls_judge_number_unit(ls_str word, double *factor, ls_judge_dim *dim)
 {
-	/* clang-format off */
 	static const struct
 	{
-		const char *name;
+		const char *names; /* which blanks separate */
 		double factor;
 		ls_judge_dim dim;
 	} units[] = {
-		{"ms", 0.001, LS_DIM_TIME}, {"msec", 0.001, LS_DIM_TIME}, {"millis", 0.001, LS_DIM_TIME},
-		{"millisecond", 0.001, LS_DIM_TIME}, {"milliseconds", 0.001, LS_DIM_TIME},
-		{"us", 1e-6, LS_DIM_TIME}, {"usec", 1e-6, LS_DIM_TIME},
-		{"microseconds", 1e-6, LS_DIM_TIME}, {"ns", 1e-9, LS_DIM_TIME}, {"s", 1, LS_DIM_TIME},
-		{"sec", 1, LS_DIM_TIME}, {"secs", 1, LS_DIM_TIME}, {"second", 1, LS_DIM_TIME},
-		{"seconds", 1, LS_DIM_TIME}, {"min", 60, LS_DIM_TIME}, {"mins", 60, LS_DIM_TIME},
-		{"minute", 60, LS_DIM_TIME}, {"minutes", 60, LS_DIM_TIME}, {"h", 3600, LS_DIM_TIME},
-		{"hr", 3600, LS_DIM_TIME}, {"hour", 3600, LS_DIM_TIME}, {"hours", 3600, LS_DIM_TIME},
-		{"d", 86400, LS_DIM_TIME}, {"day", 86400, LS_DIM_TIME}, {"days", 86400, LS_DIM_TIME},
-		{"week", 604800, LS_DIM_TIME}, {"weeks", 604800, LS_DIM_TIME}, {"b", 1, LS_DIM_BYTES},
-		{"byte", 1, LS_DIM_BYTES}, {"bytes", 1, LS_DIM_BYTES}, {"kb", 1e3, LS_DIM_BYTES},
-		{"k", 1e3, LS_DIM_BYTES}, {"kib", 1024, LS_DIM_BYTES}, {"mb", 1e6, LS_DIM_BYTES},
-		{"mib", 1048576, LS_DIM_BYTES}, {"gb", 1e9, LS_DIM_BYTES}, {"g", 1e9, LS_DIM_BYTES},
-		{"gib", 1073741824, LS_DIM_BYTES}, {"tb", 1e12, LS_DIM_BYTES},
-		{"tib", 1099511627776.0, LS_DIM_BYTES}, {"percent", 1, LS_DIM_PERCENT},
-		{"pct", 1, LS_DIM_PERCENT}, {"c", 1, LS_DIM_DEGREE}, {"celsius", 1, LS_DIM_DEGREE},
-		{"degrees", 1, LS_DIM_DEGREE}
+		{"ms msec millis millisecond milliseconds", 0.001, LS_DIM_TIME},
+		{"us usec microseconds", 1e-6, LS_DIM_TIME},
+		{"ns", 1e-9, LS_DIM_TIME},
+		{"s sec secs second seconds", 1, LS_DIM_TIME},
+		{"min mins minute minutes", 60, LS_DIM_TIME},
+		{"h hr hour hours", 3600, LS_DIM_TIME},
+		{"d day days", 86400, LS_DIM_TIME},
+		{"week weeks", 604800, LS_DIM_TIME},
+		{"b byte bytes", 1, LS_DIM_BYTES},
+		{"k kb", 1e3, LS_DIM_BYTES},
+		{"kib", 1024, LS_DIM_BYTES},
+		{"mb", 1e6, LS_DIM_BYTES},
+		{"mib", 1048576, LS_DIM_BYTES},
+		{"g gb", 1e9, LS_DIM_BYTES},
+		{"gib", 1073741824, LS_DIM_BYTES},
+		{"tb", 1e12, LS_DIM_BYTES},
+		{"tib", 1099511627776.0, LS_DIM_BYTES},
+		{"percent pct", 1, LS_DIM_PERCENT},
+		{"c celsius degrees", 1, LS_DIM_DEGREE},
 	};
-	/* clang-format on */
+	bool minutes = word.len == 1 && word.data[0] == 'm'; /* 3M is no time */
 
-	if (word.len == 0 || word.len > 12)
-		return false;
-	if (word.len == 1 && word.data[0] == 'M')
-	{
-		*factor = 1e6;
-		*dim = LS_DIM_BYTES;
-		return true;
-	}
-	if (word.len == 1 && word.data[0] == 'm')
-	{
-		*factor = 60;
-		*dim = LS_DIM_TIME;
-		return true;
-	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (ls_judge_is(word, units[i].name))
+		if (minutes ? units[i].factor == 60 : ls_judge_is_one_of(word, units[i].names))
 		{
 			*factor = units[i].factor;
 			*dim = units[i].dim;
@@ -206,12 +193,6 @@ row_unit(const ls_judge_text *t, double *factor, ls_judge_dim *dim)
 			continue;
 		while (end < t->text.len && strchr("\":= ", t->text.data[end]) != NULL)
 			end++;
-		if (end < t->text.len && t->text.data[end] == '%')
-		{
-			*factor = 1;
-			*dim = LS_DIM_PERCENT;
-			return true;
-		}
 		stop = end;
 		while (stop < t->text.len && ((t->text.data[stop] | 0x20) >= 'a') &&
 			   (t->text.data[stop] | 0x20) <= 'z')
@@ -453,17 +434,9 @@ ls_judge_row_clock(const ls_judge_row *row, double *seconds)
 		row->text.atoms[1].kind == LS_ATOM_NUMBER && row->text.atoms[1].off == 2)
 		return parse_decimal(ls_judge_atom_text(&row->text, 1), seconds);
 
-	/* 09:05, and no seconds */
-	if (n > 6 && s[2] == ':' && s[5] == ' ' && s[0] >= '0' && s[0] <= '2' && s[1] >= '0' &&
-		s[1] <= '9' && s[3] >= '0' && s[3] <= '5' && s[4] >= '0' && s[4] <= '9')
-	{
-		*seconds =
-			((s[0] - '0') * 10 + s[1] - '0') * 3600.0 + ((s[3] - '0') * 10 + s[4] - '0') * 60.0;
-		return true;
-	}
 	for (size_t i = 0; i + 8 <= n; i++)
 	{
-		double v = 0, scale = 0.1;
+		double v;
 		bool digits = true;
 		static const int places[] = {0, 1, 3, 4, 6, 7};
 
@@ -475,9 +448,6 @@ ls_judge_row_clock(const ls_judge_row *row, double *seconds)
 		v = ((s[i] - '0') * 10 + (s[i + 1] - '0')) * 3600.0 +
 			((s[i + 3] - '0') * 10 + (s[i + 4] - '0')) * 60.0 + (s[i + 6] - '0') * 10 +
 			(s[i + 7] - '0');
-		if (i + 8 < n && (s[i + 8] == '.' || s[i + 8] == ','))
-			for (size_t k = i + 9; k < n && s[k] >= '0' && s[k] <= '9'; k++, scale /= 10)
-				v += (s[k] - '0') * scale;
 		*seconds = v;
 		return true;
 	}

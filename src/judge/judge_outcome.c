@@ -38,10 +38,10 @@ ls_judge_keyed(const ls_judge_matching *m, int i)
 static bool
 yet_to_come(const ls_judge_matching *m)
 {
-	static const char *const words[] = {
-		"initiated", "required",  "needed",   "queued",   "pending",   "scheduled",
-		"waiting",   "requested", "progress", "awaiting", "postponed", "planned",
-		"enqueued",  "yet",       "will",     "would",    "waits",     "ongoing"};
+	static const char *const words[] = {"initiated", "required",  "needed",    "queued",
+										"pending",   "scheduled", "waiting",   "requested",
+										"progress",  "awaiting",  "postponed", "planned",
+										"enqueued",  "yet",       "waits",     "ongoing"};
 	const ls_judge_text *t = &m->row->text;
 
 	for (int i = 0; i < t->n; i++)
@@ -81,7 +81,16 @@ on_purpose(const ls_judge_cue *c)
 		   c->concept == LS_CONCEPT_NONE || c->concept == LS_CONCEPT_EXPIRE;
 }
 
-/* The strongest cue outside the item's words; nearest clauses first. */
+/* Of several cues the stronger, and of equal ones a failure or a skip. */
+static int
+rank_of(const ls_judge_cue *c)
+{
+	return c->class == LS_CLASS_CLEAN
+			   ? 1
+			   : c->strength * 4 + (c->class == LS_CLASS_FAIL || c->class == LS_CLASS_SKIP) * 2;
+}
+
+/* The strongest cue outside the item's words; `near`: in a clause that names the item. */
 static const ls_judge_cue *
 outcome_cue(const ls_judge_matching *m, bool near, const ls_judge_cue **fail)
 {
@@ -92,43 +101,27 @@ outcome_cue(const ls_judge_matching *m, bool near, const ls_judge_cue **fail)
 	for (int i = 0; i < row->n_cues; i++)
 	{
 		const ls_judge_cue *c = &row->cues[i];
-		uint16_t clause = row->text.atoms[c->atom].clause;
-		int rank, best_rank;
+		const ls_judge_atom *a = &row->text.atoms[c->atom];
+		bool named = a->clause < 64 && m->clauses[a->clause];
+		int rank = rank_of(c);
 
-		if (m->masked[c->atom] && !(c->flags & LS_CUE_HTTP))
+		if ((m->masked[c->atom] && !(c->flags & LS_CUE_HTTP)) ||
+			(near && (!named || c->strength < 2)))
 			continue;
-		if (m->keyed && row->text.atoms[c->atom].sep == LS_SEP_EQUAL && !ls_judge_keyed(m, c->atom))
+		if (m->keyed && a->sep == LS_SEP_EQUAL && !ls_judge_keyed(m, c->atom))
 			continue; /* another field's value */
-		if (near && (clause >= 64 || !m->clauses[clause] || c->strength < 2))
-			continue;
 		/* "db up, mail down": the other's state */
-		if (m->near_action && !near && clause < 64 && !m->clauses[clause] &&
-			m->ctx->words.table[row->text.atoms[c->atom].word].concept != LS_CONCEPT_NONE &&
+		if (m->near_action && !near && !named && !row->fields &&
+			m->ctx->words.table[a->word].concept != LS_CONCEPT_NONE &&
 			c->concept != LS_CONCEPT_RESULT && c->concept != LS_CONCEPT_ERROR &&
-			c->concept != LS_CONCEPT_SKIP && !row->fields)
+			c->concept != LS_CONCEPT_SKIP)
 			continue;
 		if (c->class == LS_CLASS_FAIL && *fail == NULL)
 			*fail = c;
-		rank = c->strength * 4 + (c->class == LS_CLASS_FAIL || c->class == LS_CLASS_SKIP) * 2;
-		if (c->flags & LS_CUE_COUNT && c->class == LS_CLASS_SKIP)
-			continue;
-		if (c->class == LS_CLASS_CLEAN)
-			rank = 1;
-		best_rank = best ? best->strength * 4 +
-							   (best->class == LS_CLASS_FAIL || best->class == LS_CLASS_SKIP) * 2
-						 : -1;
-		if (best && best->class == LS_CLASS_CLEAN)
-			best_rank = 1;
 		/* "dropped, ignored": on purpose, unless something plainly failed */
-		if (best != NULL && c->class == LS_CLASS_SKIP && best->class == LS_CLASS_FAIL &&
-			c->strength >= 2 && best->strength <= 2 && on_purpose(best))
-			rank = best_rank + 1;
-		/* "created, booted, agent rejected": a later clause has its own subject */
-		if (m->exact_action && !near && !row->fields && c->class == LS_CLASS_FAIL &&
-			(on_purpose(c) || c->strength < 2) && clause > m->action_clause &&
-			m->action_clause != UINT16_MAX)
-			continue;
-		if (rank > best_rank)
+		if (best == NULL || rank > rank_of(best) ||
+			(c->class == LS_CLASS_SKIP && best->class == LS_CLASS_FAIL && c->strength >= 2 &&
+			 best->strength <= 2 && on_purpose(best)))
 			best = c;
 	}
 	return best;
@@ -169,33 +162,6 @@ arrived(const ls_judge_matching *m)
 	return false;
 }
 
-/* "MFAUsed":"No", tls=false: a word of the item is a key that says no. */
-static bool
-denied_by_key(const ls_judge_matching *m)
-{
-	static const char *const words[] = {"no", "false", "disabled", "off", "never"};
-	const ls_judge_text *t = &m->row->text;
-
-	for (int i = 0; i + 1 < t->n; i++)
-	{
-		int last = i;
-
-		if (!m->masked[i] || t->atoms[i].kind != LS_ATOM_WORD ||
-			t->atoms[i].client != LS_CLIENT_NONE ||
-			m->ctx->words.table[t->atoms[i].word].pol != LS_POL_NONE)
-			continue;
-		while (last + 1 < t->n && last < i + 3 &&
-			   (t->atoms[last + 1].sep == LS_SEP_TIGHT || t->atoms[last + 1].sep == LS_SEP_NONE))
-			last++;
-		if (last + 1 >= t->n || t->atoms[last + 1].sep != LS_SEP_EQUAL || m->masked[last + 1] ||
-			(last + 2 < t->n && t->atoms[last + 2].sep < LS_SEP_SPACE))
-			continue;
-		if (LS_JUDGE_IS_IN(ls_judge_atom_text(t, last + 1), words))
-			return true;
-	}
-	return false;
-}
-
 static void
 say(ls_judge_match *out, ls_judge_class class, int strength)
 {
@@ -209,14 +175,8 @@ classify_negative(const ls_judge_matching *m, const ls_judge_cue *c, const ls_ju
 				  bool verdict, ls_judge_match *out)
 {
 	/* A test that is named after a failure still has its own verdict. */
-	if (verdict && c->class != LS_CLASS_CLEAN &&
-		(m->negative_hit || c->concept == LS_CONCEPT_RESULT) && c->class != LS_CLASS_FAIL)
-		say(out,
-			m->negative_hit || c->class == LS_CLASS_SKIP ? (ls_judge_class) c->class
-														 : LS_CLASS_FAIL,
-			c->strength);
-	else if (verdict && c->class == LS_CLASS_FAIL && m->negative_hit &&
-			 c->concept == LS_CONCEPT_RESULT && !m->row->fields)
+	if (verdict && c->class == LS_CLASS_FAIL && m->negative_hit &&
+		c->concept == LS_CONCEPT_RESULT && !m->row->fields)
 		say(out, LS_CLASS_FAIL, c->strength);
 	else if (m->negative_hit || (fail != NULL && !(fail->flags & LS_CUE_LEVEL)))
 		say(out, LS_CLASS_PASS, 2);
@@ -233,20 +193,13 @@ classify_cue(const ls_judge_matching *m, const ls_judge_cue *c, bool verdict, ls
 	const ls_judge_item *item = m->item;
 	bool unnamed = item->has_action && !out->action_any;
 
-	/* A success word of a part is not the success of the action that the item names. */
-	if (unnamed && item->n_idents == 0 && !m->named && c->class == LS_CLASS_FAIL)
-		return;
+	/* a success word of a part is not the success of the action that the item names, */
 	say(out, (ls_judge_class) c->class, c->strength);
 	if (c->class == LS_CLASS_PASS && unnamed && out->strength > 1 && !verdict)
 		out->strength = 1;
-	/* ... nor is its failure, when another action is what failed. */
-	if (unnamed && other_action(m))
-	{
-		if (c->class == LS_CLASS_PASS)
-			out->class = LS_CLASS_NONE;
-		else if (c->class == LS_CLASS_FAIL && !verdict)
-			out->strength = 1;
-	}
+	/* ... least of all where the row tells of another one */
+	if (unnamed && c->class == LS_CLASS_PASS && other_action(m))
+		out->class = LS_CLASS_NONE;
 }
 
 /* No cue: the item's verb, or that something was done to what it names. */
@@ -259,8 +212,6 @@ classify_action(const ls_judge_matching *m, const ls_judge_cue *c, ls_judge_matc
 		say(out, LS_CLASS_PASS, m->exact_action ? 2 : 1);
 	else if (!item->has_action && item->cond.op == LS_OP_NONE && !item->absent &&
 			 (arrived(m) || (item->has_outcome && c != NULL && !item->all)))
-		say(out, LS_CLASS_PASS, 1);
-	else if (item->presence || (!item->has_action && !item->has_outcome && c != NULL))
 		say(out, LS_CLASS_PASS, 1);
 }
 
@@ -295,16 +246,13 @@ ls_judge_classify(ls_judge_matching *m, ls_judge_match *out)
 		say(out, LS_CLASS_FAIL, 3);
 	else if (item->negative)
 		classify_negative(m, c, fail, verdict, out);
-	else if (row->fields && item->has_name && LS_JUDGE_RULE(KEY_DENIES) && denied_by_key(m))
-		say(out, LS_CLASS_FAIL, 2);
 	else if (m->opposed && !(c != NULL && c->class == LS_CLASS_SKIP && c->strength >= 2) &&
 			 !(verdict && c->class == LS_CLASS_PASS))
 	{
 		say(out, LS_CLASS_FAIL, m->reversed && !item->at_end ? 1 : 2);
 		out->anchor = (uint16_t) m->opposed_atom;
 	}
-	else if (c != NULL && c->class != LS_CLASS_CLEAN &&
-			 !(c->class == LS_CLASS_FAIL && item->presence && c->strength < 3))
+	else if (c != NULL && c->class != LS_CLASS_CLEAN)
 		classify_cue(m, c, verdict, out);
 	else
 		classify_action(m, c, out);
@@ -345,30 +293,6 @@ ls_judge_weigh_fraction(const ls_judge_item *item, const ls_judge_row *row, ls_j
 		}
 }
 
-/* An outcome field or a report says that it went well. */
-static bool
-told_outright(const ls_judge_matching *m)
-{
-	for (int k = 0; k < m->row->n_cues; k++)
-	{
-		const ls_judge_cue *c = &m->row->cues[k];
-
-		if (c->class == LS_CLASS_PASS && (c->flags & LS_CUE_VERDICT) && c->strength >= 3 &&
-			!m->masked[c->atom])
-			return true;
-	}
-	return false;
-}
-
-static bool
-says_passed(const ls_judge_matching *m)
-{
-	for (int k = 0; k < m->row->n_cues; k++)
-		if (m->row->cues[k].class == LS_CLASS_PASS && !m->masked[m->row->cues[k].atom])
-			return true;
-	return false;
-}
-
 /* "790/812", and no step of several: "step 3/4 done", "[2/6] RUN", "attempt 1/3" */
 static bool
 is_partial(const ls_judge_text *t)
@@ -403,8 +327,6 @@ ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *out, bool pl
 		return false;
 	if ((place && LS_JUDGE_RULE(PLACE)) || m->denied)
 		return true;
-	if (told_outright(m))
-		return false;
 	return (LS_JUDGE_RULE(YET) && yet_to_come(m)) || (topic && !m->held && !out->action_any) ||
-		   (item->cond.op == LS_OP_NONE && !says_passed(m) && is_partial(&m->row->text));
+		   (item->cond.op == LS_OP_NONE && is_partial(&m->row->text));
 }

@@ -28,12 +28,6 @@ atom_is(const ls_judge_text *t, int i, const char *word)
 
 #define IS_ANY(t, i, words) LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), words)
 
-static inline char
-first_letter(const ls_judge_text *t, int i)
-{
-	return (char) (t->text.data[t->atoms[i].off] | 0x20);
-}
-
 /* A whole number atom, not dotted; -1 when it is none. */
 static long
 plain_number(const ls_judge_text *t, int i)
@@ -119,8 +113,6 @@ ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 			break;
 		if (w->pol == LS_POL_NOT)
 			return true;
-		if (atom_is(t, k, "of") && atom_is(t, k - 1, "free"))
-			return true;
 		/* Another statement between the negator and this word ends its reach. */
 		if (t->atoms[k].kind == LS_ATOM_NUMBER || w->pol == LS_POL_POS || w->pol == LS_POL_NEG)
 			break;
@@ -194,7 +186,7 @@ http_status(const ls_judge_text *t, int i, request_word *request)
 	const char *s = t->text.data;
 	size_t off;
 
-	if (v < 100 || v > 599 || t->atoms[i].len != 3)
+	if (v < 100 || v > 599 || v == 443 /* a port */ || t->atoms[i].len != 3)
 		return 0;
 	if (t->atoms[i].flags & LS_ATOM_TIME)
 		return 0;
@@ -251,9 +243,6 @@ ls_judge_row_status(const ls_judge_row *row)
 	return 0;
 }
 
-#define LETTER(c) (UINT32_C(1) << ((c) &31))
-#define PHRASE_LETTERS (LETTER('n') | LETTER('o') | LETTER('c') | LETTER('d') | LETTER('u'))
-
 /* "not run", "not found", "not ok" */
 static bool
 not_phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
@@ -262,7 +251,6 @@ not_phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 										 "applicable", "executed",  "selected",
 										 "configured", "attempted", "enabled"};
 	static const char *const denied[] = {"in", "allowed", "permitted", "authorized"};
-	static const char *const lacking[] = {"found", "responding", "exist", "available"};
 	const ls_judge_text *t = &row->text;
 	const ls_judge_word *next = word_of(ctx, t, i + 1);
 
@@ -271,16 +259,8 @@ not_phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 	else if (next->concept == LS_CONCEPT_EXECUTE || next->concept == LS_CONCEPT_VERIFY ||
 			 IS_ANY(t, i + 1, undone))
 		cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_SKIP, 0);
-	/* "not started: dependency missing" */
-	else if (atom_is(t, i + 1, "started") && i + 2 < t->n &&
-			 (atom_is(t, i + 2, "because") || atom_is(t, i + 2, "since") ||
-			  t->text.data[t->atoms[i + 1].off + t->atoms[i + 1].len] == ':'))
-		cue(row, i, LS_CLASS_SKIP, 3, LS_CONCEPT_SKIP, LS_CUE_VERDICT);
 	else if (IS_ANY(t, i + 1, denied))
 		cue(row, i + 1, LS_CLASS_FAIL, 2, LS_CONCEPT_DENY, 0);
-	else if (IS_ANY(t, i + 1, lacking) || next->pol == LS_POL_ACT || next->pol == LS_POL_STATE ||
-			 next->concept == LS_CONCEPT_LOAD)
-		cue(row, i + 1, LS_CLASS_FAIL, 2, next->concept, 0);
 	else
 		return false;
 	return true;
@@ -312,8 +292,7 @@ phrases(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 	static const char *const helpers[] = {"could", "can", "does", "did", "do"};
 	const ls_judge_text *t = &row->text;
 
-	if (!(PHRASE_LETTERS >> (first_letter(t, i) & 31) & 1) || i + 1 >= t->n ||
-		t->atoms[i + 1].sep == LS_SEP_COMMA || t->atoms[i + 1].sep == LS_SEP_EQUAL)
+	if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_SEP_COMMA || t->atoms[i + 1].sep == LS_SEP_EQUAL)
 		return false;
 	if (atom_is(t, i, "not"))
 		return not_phrase(ctx, row, i);
@@ -321,8 +300,6 @@ phrases(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 		return no_phrase(row, i);
 	if (atom_is(t, i, "out") && atom_is(t, i + 1, "of") && i + 2 < t->n && IS_ANY(t, i + 2, spent))
 		cue(row, i + 2, LS_CLASS_FAIL, 3, LS_CONCEPT_ERROR, LS_CUE_VERDICT);
-	else if (atom_is(t, i, "up") && atom_is(t, i + 1, "to") && atom_is(t, i + 2, "date"))
-		cue(row, i, LS_CLASS_SKIP, 1, LS_CONCEPT_SKIP, 0);
 	else if (atom_is(t, i, "nothing") && atom_is(t, i + 1, "to"))
 		cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_SKIP, 0);
 	else if (IS_ANY(t, i, helpers) && atom_is(t, i + 1, "not"))
@@ -337,11 +314,8 @@ static bool
 exit_code(ls_judge_row *row, int i)
 {
 	const ls_judge_text *t = &row->text;
-	char c = first_letter(t, i);
 	bool is_exit = atom_is(t, i, "exit") || atom_is(t, i, "exited");
 
-	if ((c != 'e' && c != 'r') || t->atoms[i].kind != LS_ATOM_WORD)
-		return false;
 	if (!is_exit && !atom_is(t, i, "rc") && !atom_is(t, i, "exitcode") &&
 		!atom_is(t, i, "returncode") && !(atom_is(t, i, "return") && atom_is(t, i + 1, "code")))
 		return false;
@@ -375,27 +349,15 @@ word_cue(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 	const ls_judge_atom *a = &t->atoms[i];
 	const ls_judge_word *w = word_of(ctx, t, i);
 	bool negated = ls_judge_row_negated(ctx, t, i);
-	bool value = a->sep == LS_SEP_EQUAL; /* stands after a key */
-	bool prose = value && (atom_is(t, i - 1, "msg") || atom_is(t, i - 1, "message") ||
-						   atom_is(t, i - 1, "reason") || atom_is(t, i - 1, "err") ||
-						   atom_is(t, i - 1, "error") || atom_is(t, i - 1, "note") ||
-						   atom_is(t, i - 1, "mode") || atom_is(t, i - 1, "cause"));
 	long before = i > 0 ? count_before(ctx, t, i) : -1;
 	long after = has_value(t, i) ? plain_number(t, i + 1) : -1;
 	bool counted = (before >= 0 && !has_value(t, i)) || after >= 0;
 	int strength = w->strength;
 	int flags = counted ? LS_CUE_COUNT : 0;
 
-	if ((a->flags & LS_ATOM_UPPER) && w->concept == LS_CONCEPT_RESULT)
+	if ((a->flags & LS_ATOM_UPPER) && (w->concept == LS_CONCEPT_RESULT || w->pol == LS_POL_SKIP))
 	{
 		strength = 3;
-		flags |= LS_CUE_VERDICT;
-	}
-	else if ((a->flags & LS_ATOM_UPPER) && w->pol == LS_POL_SKIP)
-		strength = 3, flags |= LS_CUE_VERDICT;
-	else if (value && !prose)
-	{
-		strength = strength < 2 ? 2 : 3;
 		flags |= LS_CUE_VERDICT;
 	}
 	else if (a->kind == LS_ATOM_SYMBOL)
@@ -560,13 +522,6 @@ ls_judge_row_analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 
 		if (a->client != LS_CLIENT_NONE && a->client != LS_CLIENT_FREE)
 			continue;
-		if (i == 0 && atom_is(t, 0, "ok") && t->n > 1 && t->atoms[0].off == first &&
-			(plain_number(t, 1) >= 0 || t->text.data[first + 2] == ':' ||
-			 t->text.data[first + 2] == ' '))
-		{
-			cue(row, 0, LS_CLASS_PASS, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
-			continue;
-		}
 		if (phrases(ctx, row, i))
 		{
 			i++;

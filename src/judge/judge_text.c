@@ -83,71 +83,30 @@ stem_text(const char *p, size_t len, bool high)
 static ls_judge_sep
 separator(const char *p, size_t n, bool *paren, bool *empty)
 {
+	static const uint8_t single[256] = {
+		['_'] = LS_SEP_TIGHT, ['-'] = LS_SEP_TIGHT,  ['.'] = LS_SEP_DOT, ['/'] = LS_SEP_SLASH,
+		[':'] = LS_SEP_COLON, ['\\'] = LS_SEP_SLASH, ['@'] = LS_SEP_AT,  ['#'] = LS_SEP_AT,
+		['+'] = LS_SEP_AT,    ['~'] = LS_SEP_AT,     ['$'] = LS_SEP_AT,  [' '] = LS_SEP_SPACE,
+	};
 	bool comma = false, equal = false, space = false, colon = false;
 
-	*paren = false;
-	*empty = false;
+	*paren = *empty = false;
 	if (n == 0)
 		return LS_SEP_NONE;
-	if (n == 1)
-		switch (*p)
-		{
-			case '_':
-			case '-':
-				return LS_SEP_TIGHT;
-			case '.':
-				return LS_SEP_DOT;
-			case '/':
-			case '\\':
-				return LS_SEP_SLASH;
-			case ':':
-				return LS_SEP_COLON;
-			case '@':
-			case '#':
-			case '+':
-			case '~':
-			case '$':
-				return LS_SEP_AT;
-			case ' ':
-				return LS_SEP_SPACE;
-			default:
-				break;
-		}
+	if (n == 1 && single[(unsigned char) *p] != 0)
+		return (ls_judge_sep) single[(unsigned char) *p];
 	for (size_t i = 0; i < n; i++)
 	{
-		switch (p[i])
-		{
-			case ',':
-			case ';':
-			case '|':
-			case '(':
-			case ')':
-				comma = true;
-				break;
-			case '.':
-			case '!':
-			case '?':
-				if (i + 1 < n && p[i + 1] == ' ' && (i == 0 || p[i - 1] != '.'))
-					comma = true; /* "creating x ... done" is one clause */
-				break;
-			case '=':
-				equal = true;
-				break;
-			case ':':
-				if (i > 0 && p[i - 1] == '"')
-					equal = true;
-				colon = true;
-				break;
-			case ' ':
-				space = true;
-				break;
-			default:
-				break;
-		}
-		if (p[i] == '(' || p[i] == '[')
-			*paren = true;
-		if (p[i] == '"' && i + 1 < n && p[i + 1] == '"')
-			*empty = true;
+		char next = i + 1 < n ? p[i + 1] : 0;
+
+		/* the end of a sentence; "creating x ... done" is one clause */
+		comma |= memchr(",;|()", p[i], 5) != NULL ||
+				 (memchr(".!?", p[i], 3) != NULL && next == ' ' && (i == 0 || p[i - 1] != '.'));
+		equal |= p[i] == '=' || (p[i] == ':' && i > 0 && p[i - 1] == '"');
+		colon |= p[i] == ':';
+		space |= p[i] == ' ';
+		*paren |= p[i] == '(' || p[i] == '[';
+		*empty |= p[i] == '"' && next == '"';
 	}
 	if (equal && n > 1 && n < 4 && !space && memchr(p, '=', n) != NULL && p[0] == '=')
 		return LS_SEP_EQUAL;
@@ -585,9 +544,6 @@ ls_judge_text_scan(const ls_judge_ctx *ctx, ls_str text, ls_judge_atom *atoms, i
 		ls_judge_atom *a = &atoms[i];
 		uint16_t word;
 
-		if (a->len == 2 && i + 2 < t.n && ctx->words.table[a->word].concept == LS_CONCEPT_START &&
-			a[1].len == 2 && a[2].len == 4 && text.data[a[2].off] == 'd')
-			a->word = ctx->particle; /* up to date */
 		word = a->joined ? ls_judge_words_find(&ctx->words, a->joined) : 0;
 
 		if (word == 0)

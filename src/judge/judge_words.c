@@ -295,22 +295,3 @@ ls_judge_concept_opposite(ls_judge_concept c)
 	}
 	return LS_CONCEPT_NONE;
 }
-
-bool
-ls_judge_concept_related(ls_judge_concept a, ls_judge_concept b)
-{
-	static const uint8_t pairs[][2] = {
-		{LS_CONCEPT_DEPLOY, LS_CONCEPT_UPDATE},  {LS_CONCEPT_DEPLOY, LS_CONCEPT_INSTALL},
-		{LS_CONCEPT_UPDATE, LS_CONCEPT_INSTALL}, {LS_CONCEPT_DEPLOY, LS_CONCEPT_PROMOTE},
-		{LS_CONCEPT_FETCH, LS_CONCEPT_LOAD},     {LS_CONCEPT_WRITE, LS_CONCEPT_BACKUP},
-		{LS_CONCEPT_CREATE, LS_CONCEPT_INSTALL}, {LS_CONCEPT_APPLY, LS_CONCEPT_UPDATE},
-		{LS_CONCEPT_LOGIN, LS_CONCEPT_ALLOW},    {LS_CONCEPT_CREATE, LS_CONCEPT_WRITE},
-		{LS_CONCEPT_STOP, LS_CONCEPT_CRASH},     {LS_CONCEPT_JOIN, LS_CONCEPT_CREATE},
-		{LS_CONCEPT_DELETE, LS_CONCEPT_LEAVE},   {LS_CONCEPT_RESTORE, LS_CONCEPT_RESOLVE},
-	};
-
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
-		if ((pairs[i][0] == a && pairs[i][1] == b) || (pairs[i][0] == b && pairs[i][1] == a))
-			return true;
-	return false;
-}
