@@ -81,8 +81,8 @@ is_framing(ls_str s)
 }
 
 /* Length of the sign or word that ends a part here: . ? ! ; line break, ", and whether". */
-static size_t
-part_end(ls_str s, size_t i)
+size_t
+ls_judge_part_end(ls_str s, size_t i)
 {
 	static const ls_str whether = {"and whether ", 12};
 
@@ -108,7 +108,7 @@ split_criteria(ls_str criteria, ls_str *parts, size_t max, size_t *left)
 
 	for (size_t i = 0; i <= criteria.len; i++)
 	{
-		size_t end = i == criteria.len ? 1 : part_end(criteria, i);
+		size_t end = i == criteria.len ? 1 : ls_judge_part_end(criteria, i);
 		size_t from = start, to = i;
 		int words = 0;
 

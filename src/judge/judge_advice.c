@@ -83,55 +83,19 @@ advice_at(const ls_judge_text *t, int i, sentence *last, int *end)
 	static const char *const verbs[] = {"run", "use", "try", "see", "check", "ensure", "consider"};
 	static const char *const helpers[] = {"may",  "can",   "should", "must", "need",
 										  "have", "might", "could",  "want"};
+	bool advises = is(t, i, "please") || (is(t, i, "make") && is(t, i + 1, "sure")) ||
+				   (is(t, i, "you") && IS_ANY(t, i + 1, helpers));
 
-	switch (t->text.data[t->atoms[i].off] | 0x20)
+	if (!advises && i > 0 && IS_ANY(t, i, verbs))
+		advises = sentence_begins(t, i, is(t, i, "see") || is(t, i, "try") || is(t, i, "consider"));
+	if (!advises && is(t, i, "to") && (i == 0 || sentence_begins(t, i, true)))
 	{
-		case 'p':
-			if (!is(t, i, "please"))
-				break;
-			*end = sentence_end(t, i, last);
-			return true;
-		case 'm':
-			if (!is(t, i, "make") || !is(t, i + 1, "sure"))
-				break;
-			*end = sentence_end(t, i, last);
-			return true;
-		case 'y':
-			if (!is(t, i, "you") || i + 1 >= t->n || !IS_ANY(t, i + 1, helpers))
-				break;
-			*end = sentence_end(t, i, last);
-			return true;
-		case 't':
-			if (is(t, i, "to") && (i == 0 || sentence_begins(t, i, true)))
-			{
-				*end = sentence_end(t, i, last);
-				if (last->means >= i + 2)
-					return true;
-			}
-			break;
-		default:
-			break;
+		sentence_end(t, i, last);
+		advises = last->means >= i + 2; /* "to fix this, run ..." */
 	}
-	if (t->atoms[i].len >= 3 && t->atoms[i].len <= 15 && is_label(t, i))
-	{
-		*end = t->n;
-		return true;
-	}
-	if (t->atoms[i].len <= 8 && i > 0 && IS_ANY(t, i, verbs) &&
-		(sentence_begins(t, i, false) ||
-		 ((is(t, i, "see") || is(t, i, "try") || is(t, i, "consider")) &&
-		  sentence_begins(t, i, true))))
-	{
-		*end = sentence_end(t, i, last);
-		return true;
-	}
-	return false;
+	*end = advises ? sentence_end(t, i, last) : t->n;
+	return advises || is_label(t, i);
 }
-
-#define LETTER(c) (UINT32_C(1) << ((c) &31))
-#define AIM_LETTERS                                                                      \
-	(LETTER('w') | LETTER('s') | LETTER('m') | LETTER('c') | LETTER('t') | LETTER('a') | \
-	 LETTER('n') | LETTER('p') | LETTER('g'))
 
 /* Marks the action after a "will" or an "attempting to" at atom i. */
 static void
@@ -153,8 +117,6 @@ mark_unreal(const ls_judge_ctx *ctx, ls_judge_text *t, int i)
 		t->atoms[i].unreal = 1;
 		return;
 	}
-	if (a->len < 3 || a->len > 10 || !(AIM_LETTERS >> (t->text.data[a->off] & 31) & 1))
-		return;
 	if (is(t, i + 1, "to") && a[1].sep == LS_SEP_SPACE && IS_ANY(t, i, aims))
 		from = i + 2;
 	else if (i + 1 < t->n && a[1].sep == LS_SEP_SPACE && IS_ANY(t, i, modals) &&

@@ -282,37 +282,8 @@ note_row(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hit *h,
 	}
 }
 
-static void
-measure(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows, measured *v)
-{
-	const ls_judge_row *row;
-	double value;
-
-	for (size_t i = 0; i < rows->n && (row = ls_judge_row_get(ctx, rows->list[i].row)) != NULL; i++)
-	{
-		const ls_judge_hit *h = &rows->list[i];
-
-		if (h->m.relevance >= LS_RELEVANT && h->m.relevance >= rows->best - 0.25f)
-			note_row(ctx, item, h, row, v);
-	}
-	/* "[unit] Time: 41.2 s": the one row that gives such a value names less of the item */
-	for (size_t i = 0; i < rows->n && v->last == NULL && item->cond.dim == LS_DIM_TIME &&
-					   (row = ls_judge_row_get(ctx, rows->list[i].row)) != NULL;
-		 i++)
-	{
-		const ls_judge_hit *h = &rows->list[i];
-
-		if (h->m.relevance < 0.4f || !h->m.named || row->hostile)
-			continue;
-		ls_judge_spend(ctx, ctx->value_cost);
-		if (ls_judge_number_find(ctx, item, row, &value))
-			note_value(v, &item->cond, h, value);
-	}
-}
-
 static ls_judge_decision
-decide_by_value(ls_judge_ctx *ctx, const ls_judge_item *item, const measured *v,
-				const ls_judge_decision *plain)
+decide_by_value(ls_judge_ctx *ctx, const ls_judge_item *item, const measured *v)
 {
 	const ls_judge_cond *cond = &item->cond;
 	const ls_judge_hit *chosen = v->bad ? v->bad : v->last;
@@ -325,9 +296,6 @@ decide_by_value(ls_judge_ctx *ctx, const ls_judge_item *item, const measured *v,
 		chosen = v->good, value = v->good_value;
 	if (!ls_judge_number_holds(cond, value))
 		d = ls_judge_decide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.92);
-	else if (plain->status == LS_FINDING_FAILED && plain->row > chosen->row && !item->negative &&
-			 plain->relevance >= chosen->m.relevance)
-		return *plain;
 	else
 		d = ls_judge_decide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.95);
 	d.note = format_value(ctx->arena, value, cond);
@@ -398,15 +366,18 @@ ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item, const ls
 	measured v;
 
 	memset(&v, 0, sizeof(v));
-	measure(ctx, item, rows, &v);
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const ls_judge_hit *h = &rows->list[i];
+		const ls_judge_row *row = ls_judge_row_get(ctx, h->row);
+
+		if (row != NULL && h->m.relevance >= LS_RELEVANT && h->m.relevance >= rows->best - 0.25f)
+			note_row(ctx, item, h, row, &v);
+	}
 	if (v.last != NULL)
-		return decide_by_value(ctx, item, &v, &plain);
-	if (item->any && plain.status != LS_FINDING_NOT_FOUND)
+		return decide_by_value(ctx, item, &v);
+	if (plain.status == LS_FINDING_FAILED)
 		return plain;
-	if (plain.status == LS_FINDING_FAILED ||
-		(plain.status == LS_FINDING_SKIPPED && plain.relevance >= 0.7f))
-		if (!(cond->count && item->negative))
-			return plain;
 	if (cond->dim == LS_DIM_TIME && v.clocks >= 2 && v.last_clock >= v.first_clock)
 		return decide_by_clock(ctx, item, rows, &v);
 	if (ctx->n_rows > 0 && item->http_low != 0 && !item->has_name && item->n_required == 0)

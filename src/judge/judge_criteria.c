@@ -124,15 +124,13 @@ ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str criteria)
 
 	for (size_t i = 0; i <= criteria.len; i++)
 	{
-		bool end = i == criteria.len || criteria.data[i] == '\n' || criteria.data[i] == ';' ||
-				   ((criteria.data[i] == '.' || criteria.data[i] == '!') &&
-					(i + 1 == criteria.len || criteria.data[i + 1] == ' '));
+		size_t end = i == criteria.len ? 1 : ls_judge_part_end(criteria, i);
 
-		if (!end)
+		if (end == 0)
 			continue;
 		if (i > start + 8)
 			read_sentence(ctx, ls_str_make(criteria.data + start, i - start));
-		start = i + 1;
+		start = i + end;
 	}
 }
 

@@ -20,30 +20,20 @@ static bool
 event_row(const ls_judge_hits *rows, bool want_last, uint32_t *row)
 {
 	float best = 0;
-	bool found = false;
 
 	for (size_t i = 0; i < rows->n; i++)
 	{
 		const ls_judge_hit *h = &rows->list[i];
-
-		if (h->m.class == LS_CLASS_FAIL || h->m.class == LS_CLASS_SKIP)
-			continue;
-		if (ls_judge_score(h) > best)
-			best = ls_judge_score(h);
-	}
-	for (size_t i = 0; i < rows->n; i++)
-	{
-		const ls_judge_hit *h = &rows->list[i];
+		float score = ls_judge_score(h);
 
 		if (h->m.class == LS_CLASS_FAIL || h->m.class == LS_CLASS_SKIP ||
-			ls_judge_score(h) < best - 0.1f || h->m.relevance < LS_RELEVANT)
+			h->m.relevance < LS_RELEVANT || score < best - 0.1f)
 			continue;
-		*row = h->row;
-		found = true;
-		if (!want_last)
-			break;
+		if (want_last || score > best + 0.1f)
+			*row = h->row;
+		best = score > best ? score : best;
 	}
-	return found;
+	return best > 0;
 }
 
 static bool
@@ -83,12 +73,6 @@ decide_without(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits
 		if (scoped == NULL)
 			return false;
 		*scoped = *part;
-		for (int k = 0; k < item->n_terms && scoped->n_terms < LS_ITEM_TERMS; k++)
-			if (item->terms[k].ident >= 0)
-			{
-				scoped->terms[scoped->n_terms++] = item->terms[k];
-				scoped->total += item->terms[k].weight;
-			}
 		memcpy(scoped->idents, item->idents, sizeof(item->idents));
 		scoped->n_idents = item->n_idents;
 		scoped->n_required = item->n_required;
@@ -309,12 +293,6 @@ decide_parts(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
 	return true;
 }
 
-static int
-count_terms(const ls_judge_item *item)
-{
-	return item == NULL ? 0 : item->n_terms + count_terms(item->other) + count_terms(item->without);
-}
-
 bool
 ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
 {
@@ -324,7 +302,7 @@ ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_deci
 
 	if (item->n_members > 0)
 		return decide_parts(ctx, item, d);
-	ctx->effort = 1 + (size_t) count_terms(item) / 8;
+	ctx->effort = 1 + ls_judge_count_terms(item) / 8;
 	ctx->values = item->cond.op != LS_OP_NONE || ctx->defs.limit != NULL;
 	if (!decide_name(ctx, item, d, &decided) || decided)
 		return decided;

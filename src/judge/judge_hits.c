@@ -16,7 +16,7 @@
 ls_judge_decision
 ls_judge_decide(ls_finding_status status, const char *why, double confidence)
 {
-	ls_judge_decision d = {status, 0, false, confidence, why, 0, {NULL, 0}};
+	ls_judge_decision d = {status, 0, false, confidence, why, {NULL, 0}};
 
 	return d;
 }
@@ -24,7 +24,7 @@ ls_judge_decide(ls_finding_status status, const char *why, double confidence)
 ls_judge_decision
 ls_judge_decide_row(ls_finding_status status, uint32_t row, const char *why, double confidence)
 {
-	ls_judge_decision d = {status, row, true, confidence, why, 0, {NULL, 0}};
+	ls_judge_decision d = {status, row, true, confidence, why, {NULL, 0}};
 
 	return d;
 }
@@ -51,8 +51,6 @@ ls_judge_collect(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, flo
 	size_t n = ls_judge_index_lacks(ctx, item)
 				   ? 0
 				   : ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, limit));
-	size_t kept = 0;
-	bool exact = false, whole = false;
 
 	out->n = 0;
 	out->best = 0;
@@ -75,21 +73,9 @@ ls_judge_collect(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, flo
 		if (!h->m.idents || h->m.relevance < threshold)
 			continue;
 		h->row = ctx->candidates[i];
-		exact |= h->m.exact_pair && item->n_idents > 0;
-		whole |= !h->m.tight && h->m.relevance >= LS_RELEVANT;
+		out->best = h->m.relevance > out->best ? h->m.relevance : out->best;
 		out->n++;
 	}
-	/* A word that is only a part of longer names loses against the word itself. */
-	for (size_t i = 0; i < out->n; i++)
-	{
-		const ls_judge_hit *h = &out->list[i];
-
-		if ((whole && h->m.tight) || (exact && !h->m.exact_pair))
-			continue;
-		out->best = h->m.relevance > out->best ? h->m.relevance : out->best;
-		out->list[kept++] = *h;
-	}
-	out->n = kept;
 	return true;
 }
 
@@ -155,7 +141,6 @@ ls_judge_decide_plain(const ls_judge_item *item, const ls_judge_hits *rows)
 	bool verdict = false;
 	float relevant = item->has_name || item->n_idents > 0 ? LS_RELEVANT : LS_RELEVANT - 0.1f;
 	ls_finding_status status;
-	ls_judge_decision d;
 
 	/* a row that names much less of the item than another is about something else */
 	if (!item->all && relevant < rows->best - FAR)
@@ -200,8 +185,6 @@ ls_judge_decide_plain(const ls_judge_item *item, const ls_judge_hits *rows)
 	if (LS_JUDGE_RULE(SURE) && status == LS_FINDING_PASSED && last->m.strength == 1 &&
 		last->m.relevance < SURE)
 		return ls_judge_decide(LS_FINDING_NOT_FOUND, "rows name it but tell no outcome", 0.45);
-	d = ls_judge_decide_row(status, last->row, ls_judge_why(status),
-							confidence_in(status, &last->m));
-	d.relevance = last->m.relevance;
-	return d;
+	return ls_judge_decide_row(status, last->row, ls_judge_why(status),
+							   confidence_in(status, &last->m));
 }

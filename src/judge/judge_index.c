@@ -163,17 +163,14 @@ post_atom(ls_judge_ctx *ctx, const ls_judge_atom *atom, uint32_t row)
 	return atom->joined == 0 || post_word(ctx, atom->joined, row);
 }
 
-static size_t
-count_terms(const ls_judge_item *item)
+size_t
+ls_judge_count_terms(const ls_judge_item *item)
 {
-	size_t n;
-
-	if (item == NULL)
-		return 0;
-	n = (size_t) item->n_terms * 2 + (size_t) item->n_idents;
-	for (int k = 0; k < item->n_members; k++)
-		n += count_terms(item->members[k]);
-	return n + count_terms(item->other) + count_terms(item->without);
+	return item == NULL
+			   ? 0
+			   : (size_t) item->n_terms + ls_judge_count_terms(item->other) +
+					 ls_judge_count_terms(item->without) + ls_judge_count_terms(item->members[0]) +
+					 ls_judge_count_terms(item->members[1]);
 }
 
 bool
@@ -182,7 +179,7 @@ ls_judge_index_begin(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items)
 	size_t terms = 16;
 
 	for (size_t i = 0; i < n_items; i++)
-		terms += count_terms(items[i]);
+		terms += 3 * ls_judge_count_terms(items[i]); /* two for each, one for identifiers */
 	ctx->vocab_size = 64;
 	while (ctx->vocab_size < terms * 2)
 		ctx->vocab_size *= 2;
@@ -494,15 +491,6 @@ ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item *item)
 
 			term->weight = says_which ? 2.0f : term->weight * 0.3f;
 		}
-		/* With nothing else to go by, a common noun is the subject. */
-		if (held && !item->has_name && term->pol == LS_POL_WEAK && !term->forbidden &&
-			term->ident < 0)
-			term->weight = 1.5f;
-		/* "public key" found as publickey: the second word is found with the first */
-		if (term->joins && term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0 &&
-			k + 1 < item->n_terms && item->terms[k + 1].ident < 0 &&
-			ctx->lists[item->terms[k + 1].stem_list].n == 0)
-			item->terms[k + 1].weight = 0;
 		if (!held && term->ident < 0 && term->role == LS_TERM_SUBJECT && term->weight >= 1.2f &&
 			!term->forbidden)
 		{
@@ -522,13 +510,6 @@ ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item *item)
 			term->key = field_of(ctx, term);
 		if (!term->forbidden)
 			item->total += term->weight;
-	}
-	for (int k = 0; k < item->n_terms && item->n_idents > 0; k++)
-	{
-		const ls_judge_term *term = &item->terms[k];
-
-		item->has_topic |= term->ident < 0 && term->role == LS_TERM_SUBJECT && !term->unheld &&
-						   !term->forbidden && term->weight >= 1.2f && item->has_action;
 	}
 	if (item->other != NULL)
 		ls_judge_item_reweigh(ctx, item->other);

@@ -85,7 +85,6 @@ typedef enum ls_judge_kind
 #define LS_ATOM_CAPITAL 0x02 /* begins with a capital */
 #define LS_ATOM_ING 0x04     /* ends in -ing */
 #define LS_ATOM_ED 0x08      /* ends in -ed */
-#define LS_ATOM_S 0x10       /* ends in -s */
 #define LS_ATOM_TIME 0x20    /* part of a date or of a clock time */
 #define LS_ATOM_PAREN 0x40   /* an opening bracket stands before it */
 #define LS_ATOM_EMPTY 0x80   /* an empty value ("") follows */
@@ -280,7 +279,6 @@ typedef enum ls_judge_class
 } ls_judge_class;
 
 #define LS_CUE_LEVEL 0x01   /* only the log level says so */
-#define LS_CUE_COUNT 0x02   /* a counted summary: 3 failed */
 #define LS_CUE_VERDICT 0x04 /* a test report or an outcome field */
 #define LS_CUE_PAST 0x08    /* "after 5 failures" */
 #define LS_CUE_HTTP 0x10
@@ -337,13 +335,11 @@ typedef struct ls_judge_term
 	bool ing;
 	bool forbidden; /* what must be absent */
 	bool place;     /* where it must be absent: "in the worker" */
-	bool joins;     /* the next term is the second half of `joined` */
 	bool past;      /* ends in -ed */
 	bool object;    /* stands after a preposition or a common noun: "for search" */
 	bool scope;     /* says where a threshold holds: "on all partitions" */
 	bool unheld;    /* no row holds it in any form */
 	bool noun;      /* an action word that another verb of the item speaks about */
-	bool verb;      /* has a verb's ending */
 	uint64_t key;   /* the field whose value it is in some row, 0: none */
 	int32_t stem_list, joined_list, concept_list; /* postings, -1: none */
 } ls_judge_term;
@@ -408,7 +404,6 @@ typedef struct ls_judge_item
 	bool wants_skip;
 	bool all, any, at_end, first;
 	bool has_action, has_outcome, has_name;
-	bool has_topic;          /* beside its identifiers, a name and an action that some rows hold */
 	float total;             /* weight of the terms that count */
 	uint32_t whole;          /* "3 of 3", "all 3": how many there are; 0: not said */
 	bool request;            /* the item speaks of a request: its path names it */
@@ -499,6 +494,8 @@ extern int ls_judge_text_scan(const ls_judge_ctx *ctx, ls_str text, ls_judge_ato
 /* Finds the cues of a row whose atoms are known; cues has room for LS_JUDGE_ROW_CUES. */
 extern void ls_judge_row_analyse(ls_judge_ctx *ctx, ls_judge_row *row);
 extern const ls_judge_row *ls_judge_row_get(ls_judge_ctx *ctx, uint32_t row);
+/* Verbs after which a status code may stand. */
+#define LS_REPLIES "answered answers responded responds replied replies returned returns got gave"
 /* The HTTP status code that a row tells, also in plain words; 0: none. */
 extern int ls_judge_row_status(const ls_judge_row *row);
 extern void ls_judge_hostile_init(ls_judge_phrases *phrases);
@@ -533,6 +530,8 @@ extern void ls_judge_advice_mark(const ls_judge_ctx *ctx, ls_judge_row *row);
  */
 extern bool ls_judge_index_begin(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items);
 extern bool ls_judge_index_row(ls_judge_ctx *ctx, uint32_t row);
+/* How many terms an item and its parts have. */
+extern size_t ls_judge_count_terms(const ls_judge_item *item);
 /* Does any row hold this word of an item? */
 extern bool ls_judge_index_holds(const ls_judge_ctx *ctx, uint64_t stem);
 /* Does an identifier that the item requires stand in no row at all? */
@@ -563,7 +562,6 @@ typedef struct ls_judge_match
 	bool some_ident; /* at least one identifier matched */
 	bool named;      /* a name of the item matched */
 	bool report;     /* a test report's verdict: ok, PASS, a check mark */
-	bool tight;      /* a word matched only as a part of a longer name */
 	bool action;     /* an action of the item, in an arrived form */
 	bool action_any; /* ... in any form */
 	bool forbidden;  /* a forbidden term, affirmed */
@@ -572,7 +570,6 @@ typedef struct ls_judge_match
 	bool chosen;     /* only text that a client may have chosen names the item */
 	ls_judge_class class;
 	uint8_t strength;
-	uint16_t anchor; /* an atom that matched */
 } ls_judge_match;
 
 /* One item against one row, while it is matched. */
@@ -596,8 +593,6 @@ typedef struct ls_judge_matching
 	bool keyed;             /* the item's words end in a key that has a value */
 	bool named;             /* a name of the item stands in the row */
 	bool free, chosen;      /* a word of the item stands in free text, in any text of a client */
-	uint16_t action_clause;
-	int opposed_atom;
 } ls_judge_matching;
 
 /* Does a name of the item stand in the key of value `i`, or in the key that it is? */
@@ -657,8 +652,7 @@ typedef struct ls_judge_decision
 	bool has_row;
 	double confidence;
 	const char *why;
-	float relevance; /* of the row */
-	ls_str note;     /* a measured value */
+	ls_str note; /* a measured value */
 } ls_judge_decision;
 
 extern ls_judge_decision ls_judge_decide(ls_finding_status status, const char *why,
@@ -686,6 +680,8 @@ extern bool ls_judge_survey(ls_judge_ctx *ctx, size_t end);
 extern bool ls_judge_item_surveys(const ls_judge_item *item);
 extern ls_judge_decision ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item,
 												   const ls_judge_hits *rows);
+/* Length of what ends a part of the criteria at `i`, 0: nothing does. */
+extern size_t ls_judge_part_end(ls_str criteria, size_t i);
 /* Reads the definitions of the criteria; applies them to a decision. */
 extern void ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str criteria);
 extern bool ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item,

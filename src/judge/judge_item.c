@@ -211,8 +211,6 @@ add_term(parse *p, ls_judge_item *item, int i, ls_judge_role role, float weight)
 	term->kind = a->kind;
 	term->weight = weight;
 	term->ing = (a->flags & LS_ATOM_ING) != 0;
-	term->joins = i + 1 < p->t->n && word_of(p, i + 1)->pol != LS_POL_STOP;
-	term->verb = (a->flags & (LS_ATOM_ING | LS_ATOM_ED)) != 0;
 	term->past = (a->flags & LS_ATOM_ED) != 0;
 	term->ident = -1;
 	term->stem_list = term->joined_list = term->concept_list = -1;
@@ -223,17 +221,12 @@ static bool
 is_status_number(const parse *p, int i, int begin)
 {
 	const ls_judge_atom *a = &p->t->atoms[i];
-	static const char *const before[] = {"status",   "code",      "http",    "answer",   "answers",
-										 "answered", "return",    "returns", "returned", "respond",
-										 "responds", "responded", "with",    "a",        "an",
-										 "reply",    "replies",   "replied"};
 	char first = p->t->text.data[a->off];
 
 	if (a->len != 3 || first < '1' || first > '5' || i <= begin)
 		return false;
-	if ((is(p, i - 1, "is") || is(p, i - 1, "was")) && i - 2 >= begin)
-		i--; /* the status is 200 */
-	return LS_JUDGE_IS_IN(ls_judge_atom_text(p->t, i - 1), before);
+	return is_any(p, i - 1,
+				  "status code http answer return respond reply with a an is was " LS_REPLIES);
 }
 
 static int
@@ -266,8 +259,6 @@ add_ident(const parse *p, ls_judge_item *item, int i, int n)
 	if (n > 1 && len < sizeof(whole))
 		id->whole = ls_judge_stem(whole, len);
 	id->path = p->t->atoms[i].off > 0 && p->t->text.data[p->t->atoms[i].off - 1] == '/';
-	id->path |=
-		p->t->atoms[i].off > 1 && memcmp(p->t->text.data + p->t->atoms[i].off - 2, "/.", 2) == 0;
 	for (int k = 1; k < n; k++)
 		id->mailbox |= p->t->text.data[p->t->atoms[i + k].off - 1] == '@';
 	return item->n_idents++;
@@ -376,9 +367,7 @@ find_negation(parse *p, int begin, int end, ls_judge_item *item, int *from, int 
 						   p->t->atoms[i].kind == LS_ATOM_WORD))
 			continue;
 		no = is_any(p, i, "no zero none without neither 0") || (is(p, i, "nothing") && i == begin);
-		not_ = is(p, i, "not") || is(p, i, "never") ||
-			   (word_of(p, i)->pol == LS_POL_NOT && p->t->atoms[i].len > 2 && !no &&
-				!is(p, i, "nothing") && !is(p, i, "nobody"));
+		not_ = word_of(p, i)->pol == LS_POL_NOT && !no && !is_any(p, i, "nothing nobody");
 		free_of = phrase(p, i, end, "free of,free from,instead of") > 0;
 		cut = no && !free_of && p->t->atoms[i].kind == LS_ATOM_WORD;
 		if (!free_of && !cut && !not_)
@@ -388,8 +377,6 @@ find_negation(parse *p, int begin, int end, ls_judge_item *item, int *from, int 
 			p->used[i + 1] = true;
 		*from = i + 1 + free_of;
 		*to = end;
-		if (is(p, i, "none") && is(p, i + 1, "of"))
-			return true;
 		for (int k = i + 2; k < end && cut; k++)
 			if (is_preposition(p, k) && word_of(p, k)->pol == LS_POL_STOP)
 			{
@@ -445,61 +432,42 @@ static bool
 weigh_word(const parse *p, int begin, int end, int i, ls_judge_item *item, bool forbidden, bool aux,
 		   ls_judge_role *role, float *weight)
 {
+	static const struct
+	{
+		ls_judge_role role;
+		float weight; /* 0: no term */
+	} kinds[] = {
+		[LS_POL_NONE] = {LS_TERM_SUBJECT, 2.0f}, [LS_POL_WEAK] = {LS_TERM_SUBJECT, 0.5f},
+		[LS_POL_KEY] = {LS_TERM_SUBJECT, 0.5f},  [LS_POL_POS] = {LS_TERM_ACTION, 1.2f},
+		[LS_POL_NEG] = {LS_TERM_ACTION, 1.2f},   [LS_POL_SKIP] = {LS_TERM_ACTION, 0.8f},
+		[LS_POL_ACT] = {LS_TERM_ACTION, 1.2f},   [LS_POL_STATE] = {LS_TERM_ACTION, 1.2f},
+		[LS_POL_PART] = {LS_TERM_ACTION, 1.2f},
+	};
 	const ls_judge_atom *a = &p->t->atoms[i];
 	const ls_judge_word *w = word_of(p, i);
-	bool last;
+	bool result = w->concept == LS_CONCEPT_RESULT;
 
-	*role = LS_TERM_SUBJECT;
-	*weight = 2.0f;
-	switch (w->pol)
+	item->all |= w->pol == LS_POL_ALL;
+	item->any |= w->pol == LS_POL_ANY;
+	item->wants_skip |= w->pol == LS_POL_SKIP && !forbidden;
+	*role = kinds[w->pol].role;
+	*weight = kinds[w->pol].weight;
+	if (w->pol == LS_POL_POS && (result || w->concept == LS_CONCEPT_COMPLETE))
 	{
-		case LS_POL_STOP:
-		case LS_POL_NOT:
-			return false;
-		case LS_POL_ALL:
-			item->all = true;
-			return false;
-		case LS_POL_ANY:
-			item->any = true;
-			return false;
-		case LS_POL_WEAK:
-		case LS_POL_KEY:
-			*weight = 0.5f;
-			return true;
-		case LS_POL_POS:
-			*role = LS_TERM_ACTION;
-			*weight = 1.2f;
-			if (w->concept == LS_CONCEPT_RESULT || w->concept == LS_CONCEPT_COMPLETE)
-			{
-				*role = LS_TERM_OUTCOME;
-				*weight = 0;
-				item->has_outcome = true;
-			}
-			return true;
-		case LS_POL_NEG:
-			*role = LS_TERM_ACTION;
-			*weight =
-				w->concept == LS_CONCEPT_RESULT || w->concept == LS_CONCEPT_ERROR ? 0.8f : 1.2f;
-			return true;
-		case LS_POL_SKIP:
-			*role = LS_TERM_ACTION;
-			*weight = 0.8f;
-			item->wants_skip |= !forbidden;
-			return true;
-		case LS_POL_ACT:
-		case LS_POL_STATE:
-		case LS_POL_PART:
-			*role = LS_TERM_ACTION;
-			*weight = is_light(p, i) ? 0.4f : 1.2f;
-			return true;
-		default:
-			break;
+		*role = LS_TERM_OUTCOME;
+		*weight = 0;
+		item->has_outcome = true;
+		return true;
 	}
-	last = i + 1 == end && i > begin + 1 && (a->flags & LS_ATOM_S) && !forbidden &&
-		   item->has_name && word_of(p, i - 1)->pol != LS_POL_ALL;
+	if (w->pol == LS_POL_NEG && (result || w->concept == LS_CONCEPT_ERROR))
+		*weight = 0.8f;
+	if (w->pol >= LS_POL_ACT && w->pol <= LS_POL_PART && is_light(p, i))
+		*weight = 0.4f;
+	if (w->pol != LS_POL_NONE)
+		return *weight > 0;
 	if (w->concept != LS_CONCEPT_NONE)
 		*weight = 1.2f;
-	else if ((aux || last) && a->kind == LS_ATOM_WORD && !(a->flags & LS_ATOM_UPPER))
+	else if (aux && a->kind == LS_ATOM_WORD && !(a->flags & LS_ATOM_UPPER))
 	{
 		*role = LS_TERM_ACTION;
 		*weight = 1.6f;
@@ -538,8 +506,7 @@ add_words(parse *p, int begin, int end, ls_judge_item *item, int neg_from, int n
 		float weight;
 		ls_judge_term *term;
 
-		if (p->used[i] || is(p, i, "partially") ||
-			(is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
+		if (p->used[i])
 			continue;
 		/* "the flag is off" */
 		if (i + 1 == end && i > begin + 1 && is_any(p, i, "on off") && aux)
@@ -646,9 +613,9 @@ find_whole(parse *p, int begin, int end)
 static bool
 is_about_request(const parse *p, int begin, int end, uint64_t *method)
 {
-	static const char words[] =
-		"request requests endpoint endpoints url urls page pages route http https api answered "
-		"responded responds returns returned served fetched uri";
+	static const char words[] = "request requests endpoint endpoints url urls page pages route "
+								"http https api served fetched "
+								"uri " LS_REPLIES;
 	for (int i = begin; i < end; i++)
 	{
 		if (is_any(p, i, words))

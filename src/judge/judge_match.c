@@ -29,18 +29,10 @@ bounded(const ls_judge_text *t, int i, int n, const ls_judge_ident *id)
 	if ((a->sep == LS_SEP_TIGHT && !numbered) || (a->sep == LS_SEP_NONE && i > 0) ||
 		(a->sep == LS_SEP_DOT && id->dotted))
 		return false;
-	if (next != NULL)
-	{
-		if (next->sep == LS_SEP_NONE || next->sep == LS_SEP_TIGHT)
-			return false;
-		if (next->sep == LS_SEP_SLASH && id->path)
-			return false;
-		if (next->sep == LS_SEP_DOT && next->kind == LS_ATOM_NUMBER)
-			return false;
-		if (next->sep == LS_SEP_DOT && id->dotted && next->kind == LS_ATOM_WORD)
-			return false;
-	}
-	return true;
+	return next == NULL ||
+		   !(next->sep == LS_SEP_NONE || next->sep == LS_SEP_TIGHT ||
+			 (next->sep == LS_SEP_SLASH && id->path) ||
+			 (next->sep == LS_SEP_DOT && (next->kind == LS_ATOM_NUMBER || id->dotted)));
 }
 
 static void
@@ -125,14 +117,6 @@ find_ident(ls_judge_matching *m, const ls_judge_ident *id, bool *exact, int *lev
 	return -1;
 }
 
-static bool
-same_sign(const ls_judge_word *a, const ls_judge_term *b)
-{
-	bool neg_a = a->pol == LS_POL_NEG, neg_b = b->pol == LS_POL_NEG;
-
-	return neg_a == neg_b || (a->pol != LS_POL_POS && b->pol != LS_POL_POS);
-}
-
 /* How well does an atom of the row match a word of the item: 0 .. 1? */
 static float
 atom_match(const ls_judge_ctx *ctx, const ls_judge_term *term, const ls_judge_atom *a, bool tight)
@@ -147,7 +131,7 @@ atom_match(const ls_judge_ctx *ctx, const ls_judge_term *term, const ls_judge_at
 	if (term->concept == LS_CONCEPT_DATABASE && term->pol == LS_POL_NONE && w->pol == LS_POL_NONE &&
 		term->concept == w->concept && term->word != a->word)
 		return 0;
-	if (term->concept != LS_CONCEPT_NONE && term->concept == w->concept && same_sign(w, term))
+	if (term->concept != LS_CONCEPT_NONE && term->concept == w->concept)
 		return 0.85f;
 	return 0;
 }
@@ -155,19 +139,14 @@ atom_match(const ls_judge_ctx *ctx, const ls_judge_term *term, const ls_judge_at
 static bool
 may_hold(const ls_judge_row *row, const ls_judge_term *term)
 {
-	ls_judge_concept contrary;
+	ls_judge_concept contrary = ls_judge_concept_opposite((ls_judge_concept) term->concept);
 
-	if (ls_judge_row_may_hold(row, term->stem) ||
-		(term->joined && ls_judge_row_may_hold(row, term->joined)))
-		return true;
-	if (term->concept == LS_CONCEPT_NONE)
-		return false;
-	contrary = ls_judge_concept_opposite((ls_judge_concept) term->concept);
-	if (ls_judge_row_may_hold(row, ls_judge_concept_hash(term->concept)) ||
-		(contrary != LS_CONCEPT_NONE &&
-		 ls_judge_row_may_hold(row, ls_judge_concept_hash(contrary))))
-		return true;
-	return false;
+	return ls_judge_row_may_hold(row, term->stem) ||
+		   (term->joined && ls_judge_row_may_hold(row, term->joined)) ||
+		   (term->concept != LS_CONCEPT_NONE &&
+			ls_judge_row_may_hold(row, ls_judge_concept_hash(term->concept))) ||
+		   (contrary != LS_CONCEPT_NONE &&
+			ls_judge_row_may_hold(row, ls_judge_concept_hash(contrary)));
 }
 
 /* Does text of this level name the item by itself? */
@@ -193,13 +172,7 @@ match_noun(ls_judge_matching *m, const ls_judge_term *term, bool *affirmed, floa
 		const ls_judge_atom *a = &t->atoms[i];
 		bool tight =
 			a->sep == LS_SEP_TIGHT || (i + 1 < t->n && t->atoms[i + 1].sep == LS_SEP_TIGHT);
-		float hit;
-
-		/* kubelet.go is a file, not the kubelet */
-		tight |= i + 1 < t->n && t->atoms[i + 1].sep == LS_SEP_DOT &&
-				 t->atoms[i + 1].kind == LS_ATOM_WORD && t->atoms[i + 1].len < 5 &&
-				 !(t->atoms[i + 1].flags & LS_ATOM_CAPITAL);
-		hit = atom_match(m->ctx, term, a, tight);
+		float hit = atom_match(m->ctx, term, a, tight);
 
 		m->chosen |= hit > 0 && a->client != LS_CLIENT_NONE && !term->forbidden;
 		if (hit <= 0 || (a->client == LS_CLIENT_TEXT && !term->forbidden))
@@ -396,7 +369,6 @@ affirm_action(ls_judge_matching *m, const ls_judge_term *term, int i, float hit,
 		out->action = true;
 		m->exact_action |= hit == 1.0f;
 		m->exact_action_past |= hit == 1.0f && (a->flags & LS_ATOM_ED);
-		m->action_clause = a->clause;
 	}
 	else if (w->pol != LS_POL_PART)
 		out->action = true; /* a hint only */
@@ -435,7 +407,6 @@ weigh_action(ls_judge_matching *m, const ls_judge_term *term, int i, ls_judge_ma
 	m->opposed = against;
 	m->reversed = against && (contrary == LS_CONCEPT_CLOSE || contrary == LS_CONCEPT_OPEN ||
 							  contrary == LS_CONCEPT_LOCK || contrary == LS_CONCEPT_UNLOCK);
-	m->opposed_atom = i;
 	if (against)
 		out->action = false;
 	else if (program) /* free text shows failures only */
@@ -546,10 +517,7 @@ match_idents(ls_judge_matching *m, tally *y, ls_judge_match *out)
 		if (at < 0)
 			out->idents = false;
 		else
-		{
-			out->anchor = (uint16_t) at;
 			out->some_ident = true;
-		}
 		if (!y->exact[k])
 			out->exact_pair = false;
 	}
@@ -588,7 +556,6 @@ match_subject(ls_judge_matching *m, tally *y, ls_judge_match *out)
 		m->held |= hit > 0;
 		y->topic |= missing;
 		y->place |= missing && term->object;
-		out->tight |= hit == 0.6f;
 	}
 }
 
@@ -617,18 +584,9 @@ match_verbs(ls_judge_matching *m, tally *y, ls_judge_match *out)
 static void
 weigh_forbidden(const ls_judge_matching *m, const tally *y, ls_judge_match *out)
 {
-	const ls_judge_item *item = m->item;
-	int http = m->row->http;
-
 	if (y->bad_total > 0 && y->bad >= 0.6f * y->bad_total && !y->denied)
 		out->forbidden = true;
 	out->denied = y->denied;
-	/* A status code may be the forbidden refusal. */
-	for (int k = 0; k < item->n_terms && http >= 400; k++)
-		if (item->terms[k].forbidden && item->terms[k].pol == LS_POL_NEG &&
-			item->terms[k].concept ==
-				(http == 401 || http == 403 ? LS_CONCEPT_DENY : LS_CONCEPT_ERROR))
-			out->forbidden = true;
 }
 
 /* What the row says about the item that it names. */
@@ -645,7 +603,7 @@ weigh_outcome(ls_judge_matching *m, const tally *y, ls_judge_match *out)
 				m->masked[i] = 1;
 	/* The very thing is named, in whatever words. */
 	if (item->n_idents > 0 && out->some_ident && out->idents && out->exact_pair &&
-		out->relevance < 0.56f && (m->named || out->action_any || m->opposed || !item->has_topic))
+		out->relevance < 0.56f)
 		out->relevance = 0.56f;
 	ls_judge_classify(m, out);
 	if (LS_JUDGE_RULE(FRACTION) && (item->whole > 0 || item->all) && !item->absent &&
@@ -677,7 +635,6 @@ ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_
 	m.ctx = ctx;
 	m.item = item;
 	m.row = row;
-	m.action_clause = UINT16_MAX;
 	match_idents(&m, &y, out);
 	match_subject(&m, &y, out);
 	match_verbs(&m, &y, out);
@@ -687,9 +644,6 @@ ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_
 	weigh_outcome(&m, &y, out);
 	if (item->method != 0 && other_method(item, &row->text))
 		y.own = 0;
-	/* what free text names beside the program's own words does not help a success */
-	if (m.free && out->class == LS_CLASS_PASS && !item->negative && y.own < y.sum)
-		out->relevance *= y.own / y.sum;
 	/* Only what a client chose names the item. */
 	out->chosen = y.own < OWN && (m.chosen || m.free);
 	if (y.sum > 0 && y.own < OWN && !((y.mailbox || m.free) && out->class == LS_CLASS_FAIL))

@@ -423,6 +423,14 @@ ls_judge_number_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part, 
 	return false;
 }
 
+/* The number of two digits, -1: none. */
+static int
+two_digits(const char *s)
+{
+	return s[0] >= '0' && s[0] <= '9' && s[1] >= '0' && s[1] <= '9' ? (s[0] - '0') * 10 + s[1] - '0'
+																	: -1;
+}
+
 bool
 ls_judge_row_clock(const ls_judge_row *row, double *seconds)
 {
@@ -436,19 +444,13 @@ ls_judge_row_clock(const ls_judge_row *row, double *seconds)
 
 	for (size_t i = 0; i + 8 <= n; i++)
 	{
-		double v;
-		bool digits = true;
-		static const int places[] = {0, 1, 3, 4, 6, 7};
+		int hours = two_digits(s + i), minutes = two_digits(s + i + 3);
+		int rest = two_digits(s + i + 6);
 
-		for (int k = 0; k < 6; k++)
-			digits &= s[i + (size_t) places[k]] >= '0' && s[i + (size_t) places[k]] <= '9';
-		if (!digits || s[i + 2] != ':' || s[i + 5] != ':' ||
+		if (s[i + 2] != ':' || s[i + 5] != ':' || hours < 0 || minutes < 0 || rest < 0 ||
 			(i > 0 && s[i - 1] >= '0' && s[i - 1] <= '9'))
 			continue;
-		v = ((s[i] - '0') * 10 + (s[i + 1] - '0')) * 3600.0 +
-			((s[i + 3] - '0') * 10 + (s[i + 4] - '0')) * 60.0 + (s[i + 6] - '0') * 10 +
-			(s[i + 7] - '0');
-		*seconds = v;
+		*seconds = hours * 3600.0 + minutes * 60.0 + rest;
 		return true;
 	}
 	return false;

@@ -248,10 +248,7 @@ ls_judge_classify(ls_judge_matching *m, ls_judge_match *out)
 		classify_negative(m, c, fail, verdict, out);
 	else if (m->opposed && !(c != NULL && c->class == LS_CLASS_SKIP && c->strength >= 2) &&
 			 !(verdict && c->class == LS_CLASS_PASS))
-	{
 		say(out, LS_CLASS_FAIL, m->reversed && !item->at_end ? 1 : 2);
-		out->anchor = (uint16_t) m->opposed_atom;
-	}
 	else if (c != NULL && c->class != LS_CLASS_CLEAN)
 		classify_cue(m, c, verdict, out);
 	else

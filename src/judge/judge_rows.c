@@ -214,12 +214,6 @@ http_status(const ls_judge_text *t, int i, request_word *request)
 int
 ls_judge_row_status(const ls_judge_row *row)
 {
-	static const char *const verbs[] = {"answered", "answers",  "responded", "responds", "replied",
-										"replies",  "returned", "returns",   "got",      "gave"};
-	static const char *const fillers[] = {"with", "a", "an", "by"};
-	static const char *const after[] = {"in",  "after",   "for",  "from",  "on",   "at",
-										"to",  "with",    "and",  "but",   "then", "again",
-										"not", "instead", "when", "while", "until"};
 	const ls_judge_text *t = &row->text;
 
 	if (row->http != 0 || !LS_JUDGE_RULE(STATUS))
@@ -232,12 +226,16 @@ ls_judge_row_status(const ls_judge_row *row)
 		if (v < 100 || v > 599 || t->atoms[i].len != 3 || t->atoms[i].sep != LS_SEP_SPACE ||
 			t->atoms[i].client != LS_CLIENT_NONE)
 			continue;
-		for (int k = 0; k < 2 && IS_ANY(t, verb, fillers); k++)
+		for (int k = 0; k < 2 && ls_judge_is_one_of(ls_judge_atom_text(t, verb), "with a an by");
+			 k++)
 			verb--;
-		if (!IS_ANY(t, verb, verbs))
+		if (!ls_judge_is_one_of(ls_judge_atom_text(t, verb), LS_REPLIES))
 			continue;
 		if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_SEP_COMMA ||
-			t->atoms[i + 1].sep == LS_SEP_OTHER || IS_ANY(t, i + 1, after))
+			t->atoms[i + 1].sep == LS_SEP_OTHER ||
+			ls_judge_is_one_of(ls_judge_atom_text(t, i + 1),
+							   "in after for from on at to with and but then again not instead "
+							   "when while until"))
 			return (int) v;
 	}
 	return 0;
@@ -250,7 +248,6 @@ not_phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 	static const char *const undone[] = {"run",        "needed",    "required",
 										 "applicable", "executed",  "selected",
 										 "configured", "attempted", "enabled"};
-	static const char *const denied[] = {"in", "allowed", "permitted", "authorized"};
 	const ls_judge_text *t = &row->text;
 	const ls_judge_word *next = word_of(ctx, t, i + 1);
 
@@ -259,8 +256,6 @@ not_phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 	else if (next->concept == LS_CONCEPT_EXECUTE || next->concept == LS_CONCEPT_VERIFY ||
 			 IS_ANY(t, i + 1, undone))
 		cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_SKIP, 0);
-	else if (IS_ANY(t, i + 1, denied))
-		cue(row, i + 1, LS_CLASS_FAIL, 2, LS_CONCEPT_DENY, 0);
 	else
 		return false;
 	return true;
@@ -353,7 +348,7 @@ word_cue(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 	long after = has_value(t, i) ? plain_number(t, i + 1) : -1;
 	bool counted = (before >= 0 && !has_value(t, i)) || after >= 0;
 	int strength = w->strength;
-	int flags = counted ? LS_CUE_COUNT : 0;
+	int flags = 0;
 
 	if ((a->flags & LS_ATOM_UPPER) && (w->concept == LS_CONCEPT_RESULT || w->pol == LS_POL_SKIP))
 	{
@@ -401,7 +396,7 @@ word_cue(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 				cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_DISABLE, flags);
 			else if (negated && w->strength > 0)
 				cue(row, i, LS_CLASS_FAIL, 2, w->concept, flags);
-			else if (w->strength > 1 || (w->strength == 1 && (a->flags & LS_ATOM_UPPER)))
+			else if (w->strength > 1)
 				cue(row, i, LS_CLASS_PASS, w->strength, w->concept, flags);
 			break;
 		default:

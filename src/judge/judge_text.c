@@ -224,8 +224,6 @@ push(ls_judge_scan *scan, size_t off, size_t len, ls_judge_kind kind, bool high)
 		a->flags |= LS_ATOM_ING;
 	if (len > 3 && memcmp(p + len - 2, "ed", 2) == 0)
 		a->flags |= LS_ATOM_ED;
-	if (len > 3 && p[len - 1] == 's')
-		a->flags |= LS_ATOM_S;
 	if (memo != NULL)
 	{
 		key.stem = a->stem;
