@@ -138,20 +138,18 @@ quotation(marking *m, size_t from, size_t i, size_t to, int escapes, size_t *beg
 										   {"\xc2\xab", "\xc2\xbb"}};
 	const char *s = m->s;
 
+	*begin = i + 1;
 	if (quote_at(s, from, i, escapes))
 	{
-		*begin = *end = i + 1;
-		while (*end < to && !quote_at(s, from, *end, escapes))
+		for (*end = *begin; *end < to && !quote_at(s, from, *end, escapes);)
 			++*end;
 		return true;
 	}
 	if (s[i] == '\'' && (i == from || strchr(" =(:[,\"", s[i - 1]) != NULL))
 	{
 		for (size_t k = to == m->open_to && i >= m->unclosed ? to : i + 1; k < to; k++)
-			if (s[k] == '\'' &&
-				(k + 1 == to || !((s[k + 1] | 0x20) >= 'a' && (s[k + 1] | 0x20) <= 'z')))
+			if (s[k] == '\'' && (k + 1 == to || !ls_judge_is_letter(s[k + 1])))
 			{
-				*begin = i + 1;
 				*end = k;
 				return true;
 			}
@@ -159,16 +157,14 @@ quotation(marking *m, size_t from, size_t i, size_t to, int escapes, size_t *beg
 		m->unclosed = i;
 		return false;
 	}
-	for (size_t k = 0; (unsigned char) s[i] >= 0xc2 && k < sizeof(pairs) / sizeof(pairs[0]); k++)
+	for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++)
 	{
-		size_t open = strlen(pairs[k][0]), close = strlen(pairs[k][1]);
+		size_t open = strlen(pairs[k][0]);
 
 		if (to - i < open || memcmp(s + i, pairs[k][0], open) != 0)
 			continue;
 		*begin = i + open;
-		for (*end = *begin; *end < to; ++*end)
-			if (to - *end >= close && memcmp(s + *end, pairs[k][1], close) == 0)
-				break;
+		*end = ls_judge_find(s, *begin, to, pairs[k][1]);
 		return true;
 	}
 	return false;
@@ -281,8 +277,8 @@ field_end(const char *s, size_t from, size_t to)
 
 		if (s[i] != ' ')
 			continue;
-		while (k < to && (((s[k] | 0x20) >= 'a' && (s[k] | 0x20) <= 'z') || s[k] == '_' ||
-						  s[k] == '.' || (s[k] & 0x80) || (s[k] >= '0' && s[k] <= '9')))
+		while (k < to && (ls_judge_is_letter(s[k]) || ls_judge_is_digit(s[k]) || s[k] == '_' ||
+						  s[k] == '.' || (s[k] & 0x80)))
 			k++;
 		if (k > i + 1 && k < to && s[k] == '=')
 			return i;

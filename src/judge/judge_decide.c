@@ -90,53 +90,39 @@ decide_without(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits
 	return true;
 }
 
-/* The value of a key that ties rows together: request_id=9, "traceId":"ab"; empty: none. */
+/*
+ * The word that ties rows together: the value of a key of that kind (request_id=9, "traceId":"ab"),
+ * or a mark in front: "#5", "[mirror-a]", "saga=77".  Empty when there is none.
+ */
 static ls_str
-correlation_of(ls_str row)
+thread_of(ls_str row)
 {
 	static const char *const keys[] = {"request_id",     "requestid",    "req_id",
 									   "trace_id",       "traceid",      "txid",
 									   "correlation_id", "correlationid"};
+	size_t end = row.len < CORRELATION ? row.len : CORRELATION, n = 0;
+	bool sign = row.len > 0 && (row.data[0] == '#' || row.data[0] == '[');
 
-	row.len = row.len < CORRELATION ? row.len : CORRELATION;
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
 	{
 		size_t len = strlen(keys[k]);
 
-		for (size_t i = 0; i + len + 2 < row.len; i++)
+		for (size_t i = 0; i + len + 2 < end; i++)
 		{
 			size_t from = i + len, to;
 
-			if ((row.data[i] | 0x20) != keys[k][0] ||
-				!ls_str_eq_nocase(ls_str_make(row.data + i, len), ls_str_make(keys[k], len)))
+			if (!ls_judge_is(ls_str_make(row.data + i, len), keys[k]))
 				continue;
-			while (from < row.len && strchr("\":= ", row.data[from]) != NULL)
+			while (from < end && strchr("\":= ", row.data[from]) != NULL)
 				from++;
-			for (to = from; to < row.len && strchr("\", })]", row.data[to]) == NULL;)
+			for (to = from; to < end && strchr("\", })]", row.data[to]) == NULL;)
 				to++;
-			return ls_str_make(row.data + from, to - from < 64 ? to - from : 64);
+			if (to > from)
+				return ls_str_make(row.data + from, to - from < 64 ? to - from : 64);
 		}
 	}
-	return ls_str_make(row.data, 0);
-}
-
-/* The word that ties rows together: "#5", "[mirror-a]", "saga=77"; empty when there is none. */
-static ls_str
-thread_of(ls_str row)
-{
-	ls_str id = correlation_of(row);
-	size_t n = 0;
-	bool sign;
-
-	if (id.len > 0)
-		return id;
-	sign = row.len > 0 && (row.data[0] == '#' || row.data[0] == '[');
-
-	while (n < row.len && row.data[n] != ' ')
-	{
+	for (; n < row.len && row.data[n] != ' '; n++)
 		sign |= row.data[n] == '=';
-		n++;
-	}
 	return ls_str_make(row.data, sign && n >= 2 && n < 40 && n < row.len ? n : 0);
 }
 

@@ -17,12 +17,6 @@
 #define KEY 64  /* bytes of a key that are looked at */
 #define NICK 64 /* bytes of the name of a person or of a channel */
 
-static inline bool
-is_letter(char c)
-{
-	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
-}
-
 size_t
 ls_judge_find(const char *s, size_t from, size_t to, const char *what)
 {
@@ -41,9 +35,9 @@ ls_judge_key_word(const char *s, size_t begin, size_t end)
 
 	if (end > begin + KEY)
 		begin = end - KEY;
-	while (end > begin && !is_letter(s[end - 1]))
+	while (end > begin && !ls_judge_is_letter(s[end - 1]))
 		end--;
-	for (from = end; from > begin && is_letter(s[from - 1]);)
+	for (from = end; from > begin && ls_judge_is_letter(s[from - 1]);)
 	{
 		from--;
 		if (s[from] < 'a' && from > begin && s[from - 1] >= 'a' && s[from - 1] <= 'z')
@@ -189,7 +183,7 @@ is_nick(const char *s, size_t at, size_t to)
 										 "alert",   "emerg", "fatal"};
 	size_t end = at + 1;
 
-	if (at + 1 >= to || !is_letter(s[at + 1]))
+	if (at + 1 >= to || !ls_judge_is_letter(s[at + 1]))
 		return false;
 	to = to - at > NICK ? at + NICK : to;
 	while (end < to && strchr(" <>=/\"'", s[end]) == NULL)
@@ -204,7 +198,7 @@ is_channel(const char *s, size_t at, size_t to)
 {
 	size_t end = at + 1;
 
-	if (at + 1 >= to || !is_letter(s[at + 1]))
+	if (at + 1 >= to || !ls_judge_is_letter(s[at + 1]))
 		return false;
 	to = to - at > NICK ? at + NICK : to;
 	while (end < to && s[end] != ' ')

@@ -63,9 +63,9 @@ ls_judge_hostile_begin(const ls_judge_phrases *phrases, ls_str text)
 	for (size_t i = 0; i < text.len; i++)
 	{
 		unsigned char c = (unsigned char) text.data[i] | 0x20;
-		bool begins = !in_word && c >= 'a' && c <= 'z';
+		bool begins = !in_word && ls_judge_is_letter((char) c);
 
-		in_word = c >= 'a' && c <= 'z';
+		in_word = ls_judge_is_letter((char) c);
 		for (size_t k = phrases->begin[c & 31]; begins && k < phrases->end[c & 31]; k++)
 			if (starts_with(text, i, commands[k]))
 				return i;

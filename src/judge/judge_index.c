@@ -15,13 +15,22 @@
 #define MAX_POSTINGS ((size_t) 4 << 20)
 #define MAX_KEPT_ATOMS ((size_t) 3 << 19)
 
-static int32_t
-list_of(ls_judge_ctx *ctx, uint64_t hash)
+/* Where the word is in the table, or would be. */
+static uint32_t
+slot_of(const ls_judge_ctx *ctx, uint64_t hash)
 {
 	uint32_t slot = (uint32_t) ls_hash_slot(hash, ctx->vocab_size);
 
 	while (ctx->vocab_hash[slot] != 0 && ctx->vocab_hash[slot] != hash)
 		slot = (slot + 1) & (ctx->vocab_size - 1);
+	return slot;
+}
+
+static int32_t
+list_of(ls_judge_ctx *ctx, uint64_t hash)
+{
+	uint32_t slot = slot_of(ctx, hash);
+
 	if (ctx->vocab_hash[slot] == 0)
 	{
 		ctx->vocab_hash[slot] = hash;
@@ -33,15 +42,9 @@ list_of(ls_judge_ctx *ctx, uint64_t hash)
 static int32_t
 find_list(const ls_judge_ctx *ctx, uint64_t hash)
 {
-	uint32_t slot = (uint32_t) ls_hash_slot(hash, ctx->vocab_size);
+	uint32_t slot = slot_of(ctx, hash);
 
-	while (ctx->vocab_hash[slot] != 0)
-	{
-		if (ctx->vocab_hash[slot] == hash)
-			return ctx->vocab_list[slot];
-		slot = (slot + 1) & (ctx->vocab_size - 1);
-	}
-	return -1;
+	return ctx->vocab_hash[slot] != 0 ? ctx->vocab_list[slot] : -1;
 }
 
 bool

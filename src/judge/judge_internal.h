@@ -166,6 +166,18 @@ ls_judge_atom_text(const ls_judge_text *t, int i)
 							  : LS_STR("");
 }
 
+static inline bool
+ls_judge_is_letter(char c)
+{
+	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+static inline bool
+ls_judge_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 /*
  * Is the word this one, which is lower case?  Inline: the length of a literal is known, and the
  * first letter tells most words apart.

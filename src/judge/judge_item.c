@@ -299,51 +299,45 @@ find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from
 	for (int i = begin; i < end; i++)
 	{
 		const ls_judge_atom *a = &p->t->atoms[i];
+		const char *s = p->t->text.data + a->off;
+		bool forbidden = i >= neg_from && i < neg_to;
 		int n = 1;
 
 		if (p->used[i])
 			continue;
-		if (a->len == 3 && a->kind == LS_ATOM_MIXED &&
-			(p->t->text.data[a->off + 1] | 0x20) == 'x' &&
-			(p->t->text.data[a->off + 2] | 0x20) == 'x')
-		{
-			item->http_low = (p->t->text.data[a->off] - '0') * 100;
-			item->http_high = item->http_low + 99;
-			p->used[i] = true;
-			continue;
-		}
 		while (i + n < end && n < LS_IDENT_ATOMS && !p->used[i + n] &&
 			   p->t->atoms[i + n].sep >= LS_SEP_NONE && p->t->atoms[i + n].sep <= LS_SEP_AT)
 			n++;
-		if (n > 1)
+		if (a->len == 3 && a->kind == LS_ATOM_MIXED && (s[1] | 0x20) == 'x' && (s[2] | 0x20) == 'x')
 		{
-			if (!is(p, i, "i"))
-			{
-				/* "node-1 3" does not occur; "Order-Service" and "cart-7d9f" do */
-				add_identifier(p, item, i, n, false, i >= neg_from && i < neg_to);
-			}
-			i += n - 1;
-			continue;
+			item->http_low = (s[0] - '0') * 100;
+			item->http_high = item->http_low + 99;
+			p->used[i] = true;
 		}
-		if (a->kind == LS_ATOM_SYMBOL || a->kind == LS_ATOM_MIXED ||
-			(a->off > 0 && p->t->text.data[a->off - 1] == '/') ||
-			(a->off > 1 && p->t->text.data[a->off - 1] == '.' && a->sep == LS_SEP_SPACE))
-			add_identifier(p, item, i, 1, false, i >= neg_from && i < neg_to);
+		else if (n > 1)
+		{
+			if (!is(p, i, "i")) /* "i-th" */
+				add_identifier(p, item, i, n, false, forbidden);
+			i += n - 1;
+		}
+		else if (a->kind == LS_ATOM_SYMBOL || a->kind == LS_ATOM_MIXED ||
+				 (a->off > 0 && s[-1] == '/') ||
+				 (a->off > 1 && s[-1] == '.' && a->sep == LS_SEP_SPACE))
+			add_identifier(p, item, i, 1, false, forbidden);
+		else if (a->kind == LS_ATOM_NUMBER && is_status_number(p, i, begin))
+		{
+			item->http_low = (s[0] - '0') * 100 + (s[1] - '0') * 10 + (s[2] - '0');
+			item->http_high = item->http_low;
+			p->used[i] = true;
+		}
 		else if (a->kind == LS_ATOM_NUMBER)
 		{
-			if (is_status_number(p, i, begin))
-			{
-				item->http_low = item->http_high = (p->t->text.data[a->off] - '0') * 100 +
-												   (p->t->text.data[a->off + 1] - '0') * 10 +
-												   (p->t->text.data[a->off + 2] - '0');
-				p->used[i] = true;
-			}
-			else if (i > begin && !p->used[i - 1] && p->t->atoms[i - 1].kind == LS_ATOM_WORD &&
-					 a->sep == LS_SEP_SPACE && word_of(p, i - 1)->pol != LS_POL_STOP &&
-					 word_of(p, i - 1)->pol != LS_POL_NOT && word_of(p, i - 1)->pol != LS_POL_ALL)
-				add_identifier(p, item, i - 1, 2, true, false);
-			else
-				add_identifier(p, item, i, 1, true, false);
+			/* "order 7": the noun names it too */
+			int noun = i > begin && !p->used[i - 1] && p->t->atoms[i - 1].kind == LS_ATOM_WORD &&
+					   a->sep == LS_SEP_SPACE && word_of(p, i - 1)->pol != LS_POL_STOP &&
+					   word_of(p, i - 1)->pol != LS_POL_NOT && word_of(p, i - 1)->pol != LS_POL_ALL;
+
+			add_identifier(p, item, i - noun, 1 + noun, true, false);
 		}
 	}
 }

@@ -194,8 +194,7 @@ row_unit(const ls_judge_text *t, double *factor, ls_judge_dim *dim)
 		while (end < t->text.len && strchr("\":= ", t->text.data[end]) != NULL)
 			end++;
 		stop = end;
-		while (stop < t->text.len && ((t->text.data[stop] | 0x20) >= 'a') &&
-			   (t->text.data[stop] | 0x20) <= 'z')
+		while (stop < t->text.len && ls_judge_is_letter(t->text.data[stop]))
 			stop++;
 		return ls_judge_number_unit(ls_str_make(t->text.data + end, stop - end), factor, dim);
 	}
@@ -372,7 +371,7 @@ read_count(ls_str text, size_t *at, uint32_t *value)
 	size_t i = *at;
 
 	*value = 0;
-	while (i < text.len && text.data[i] >= '0' && text.data[i] <= '9' && i - *at < 7)
+	while (i < text.len && ls_judge_is_digit(text.data[i]) && i - *at < 7)
 		*value = *value * 10 + (uint32_t) (text.data[i++] - '0');
 	if (i == *at || i - *at > 6)
 		return false;
@@ -386,11 +385,11 @@ joins_number(ls_str text, size_t i)
 {
 	char c = text.data[i];
 
-	if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '/' ||
-		c == '-' || c == '_' || (c & 0x80))
+	if (ls_judge_is_digit(c) || ls_judge_is_letter(c) || c == '/' || c == '-' || c == '_' ||
+		(c & 0x80))
 		return true;
 	/* the end of a sentence is none of it */
-	return c == '.' && i + 1 < text.len && text.data[i + 1] >= '0' && text.data[i + 1] <= '9';
+	return c == '.' && i + 1 < text.len && ls_judge_is_digit(text.data[i + 1]);
 }
 
 bool
@@ -403,7 +402,7 @@ ls_judge_number_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part, 
 		size_t i = (*at)++;
 
 		*from = i;
-		if (text.data[i] < '0' || text.data[i] > '9')
+		if (!ls_judge_is_digit(text.data[i]))
 			continue;
 		if ((i > 0 && (joins_number(text, i - 1) || text.data[i - 1] == '.')) ||
 			!read_count(text, &i, part))
@@ -427,8 +426,7 @@ ls_judge_number_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part, 
 static int
 two_digits(const char *s)
 {
-	return s[0] >= '0' && s[0] <= '9' && s[1] >= '0' && s[1] <= '9' ? (s[0] - '0') * 10 + s[1] - '0'
-																	: -1;
+	return ls_judge_is_digit(s[0]) && ls_judge_is_digit(s[1]) ? (s[0] - '0') * 10 + s[1] - '0' : -1;
 }
 
 bool
@@ -448,7 +446,7 @@ ls_judge_row_clock(const ls_judge_row *row, double *seconds)
 		int rest = two_digits(s + i + 6);
 
 		if (s[i + 2] != ':' || s[i + 5] != ':' || hours < 0 || minutes < 0 || rest < 0 ||
-			(i > 0 && s[i - 1] >= '0' && s[i - 1] <= '9'))
+			(i > 0 && ls_judge_is_digit(s[i - 1])))
 			continue;
 		*seconds = hours * 3600.0 + minutes * 60.0 + rest;
 		return true;

@@ -40,7 +40,7 @@ plain_number(const ls_judge_text *t, int i)
 	{
 		char c = t->text.data[t->atoms[i].off + k];
 
-		if (c < '0' || c > '9')
+		if (!ls_judge_is_digit(c))
 			return -1;
 		v = v * 10 + (c - '0');
 	}
@@ -147,8 +147,7 @@ is_level(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 	if (!IS_ANY(t, i, levels))
 		return false;
 	if (a->sep == LS_SEP_EQUAL)
-		return atom_is(t, i - 1, "level") || atom_is(t, i - 1, "severity") ||
-			   atom_is(t, i - 1, "lvl") || atom_is(t, i - 1, "loglevel");
+		return ls_judge_is_one_of(ls_judge_atom_text(t, i - 1), "level severity lvl loglevel");
 	if ((a->flags & LS_ATOM_UPPER) && i < 14)
 		return true;
 	return (a->flags & LS_ATOM_PAREN) && i < 14; /* [error] */
@@ -171,8 +170,7 @@ follows_request(const ls_judge_text *t, int i, request_word *w)
 		int k = w->next;
 
 		w->own += t->atoms[k].client == LS_CLIENT_NONE;
-		if (atom_is(t, k, "http") || atom_is(t, k, "https") || atom_is(t, k, "get") ||
-			atom_is(t, k, "post") || atom_is(t, k, "put") || atom_is(t, k, "delete"))
+		if (ls_judge_is_one_of(ls_judge_atom_text(t, k), "http https get post put delete"))
 			w->last = w->own;
 	}
 	return w->own - w->last < 12;
@@ -186,17 +184,13 @@ http_status(const ls_judge_text *t, int i, request_word *request)
 	const char *s = t->text.data;
 	size_t off;
 
-	if (v < 100 || v > 599 || v == 443 /* a port */ || t->atoms[i].len != 3)
+	if (v < 100 || v > 599 || v == 443 /* a port */ || t->atoms[i].len != 3 ||
+		(t->atoms[i].flags & LS_ATOM_TIME))
 		return 0;
-	if (t->atoms[i].flags & LS_ATOM_TIME)
-		return 0;
-	if (i > 0 && (t->atoms[i].sep == LS_SEP_EQUAL || t->atoms[i].sep == LS_SEP_COLON ||
-				  t->atoms[i].sep == LS_SEP_SPACE))
-	{
-		if (atom_is(t, i - 1, "status") || atom_is(t, i - 1, "statuscode") ||
-			atom_is(t, i - 1, "code") || atom_is(t, i - 1, "http") || atom_is(t, i - 1, "sc"))
-			return (int) v;
-	}
+	if ((t->atoms[i].sep == LS_SEP_EQUAL || t->atoms[i].sep == LS_SEP_COLON ||
+		 t->atoms[i].sep == LS_SEP_SPACE) &&
+		ls_judge_is_one_of(ls_judge_atom_text(t, i - 1), "status statuscode code http sc"))
+		return (int) v;
 	off = t->atoms[i].off;
 	if (off >= 2 && s[off - 1] == ' ' && s[off - 2] == '"')
 		return (int) v; /* "GET / HTTP/1.1" 200 */
@@ -308,11 +302,10 @@ phrases(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 static bool
 exit_code(ls_judge_row *row, int i)
 {
+	static const char *const names[] = {"exit", "exited", "rc", "exitcode", "returncode"};
 	const ls_judge_text *t = &row->text;
-	bool is_exit = atom_is(t, i, "exit") || atom_is(t, i, "exited");
 
-	if (!is_exit && !atom_is(t, i, "rc") && !atom_is(t, i, "exitcode") &&
-		!atom_is(t, i, "returncode") && !(atom_is(t, i, "return") && atom_is(t, i + 1, "code")))
+	if (!IS_ANY(t, i, names) && !(atom_is(t, i, "return") && atom_is(t, i + 1, "code")))
 		return false;
 	for (int k = i + 1; k < t->n && k <= i + 4; k++)
 	{
@@ -481,7 +474,7 @@ report_cue(ls_judge_row *row, size_t first)
 	size_t n = row->text.text.len;
 	size_t i = first;
 
-	while (i < n && s[i] >= '0' && s[i] <= '9')
+	while (i < n && ls_judge_is_digit(s[i]))
 		i++;
 	if (i > first && i + 1 < n && s[i] == ')' && s[i + 1] == ' ')
 		cue(row, 0, LS_CLASS_FAIL, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);

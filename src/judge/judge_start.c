@@ -50,26 +50,6 @@ is_general(const ls_judge_word *w, const ls_judge_atom *a)
 		   w->concept == LS_CONCEPT_COMPLETE || a->len < 3;
 }
 
-/*
- * Do the words before atom `i` name nothing but what the announcement names too?  Up to a colon
- * they are the statement's subject, the word before the colon is the component.  `unnamed` is the
- * answer for the atom before.
- */
-static bool
-is_unnamed(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, const ls_judge_row *announcement,
-		   bool unnamed)
-{
-	const ls_judge_atom *before = &t->atoms[i - 1];
-	bool inner, known;
-
-	if (before->kind != LS_ATOM_WORD || t->atoms[i].sep == LS_SEP_COMMA)
-		return true;
-	inner = t->atoms[i].sep == LS_SEP_SPACE || t->atoms[i].sep == LS_SEP_TIGHT;
-	known = ls_judge_row_may_hold(announcement, before->stem);
-	return inner ? unnamed && (known || is_general(&ctx->words.table[before->word], before))
-				 : known;
-}
-
 static ls_finding_status
 end_of_start(const ls_judge_ctx *ctx, const ls_judge_row *row, const ls_judge_row *announcement)
 {
@@ -86,7 +66,10 @@ end_of_start(const ls_judge_ctx *ctx, const ls_judge_row *row, const ls_judge_ro
 					ctx->words.table[a[1].word].concept == LS_CONCEPT_COMPLETE &&
 					ctx->words.table[a[1].word].pol == LS_POL_POS;
 
-		unnamed = i == 0 || is_unnamed(ctx, t, i, announcement, unnamed);
+		/* what stands before in the clause names nothing but what the announcement names too */
+		unnamed = i == 0 || a->sep == LS_SEP_COMMA || a[-1].kind != LS_ATOM_WORD ||
+				  (unnamed && (ls_judge_row_may_hold(announcement, a[-1].stem) ||
+							   is_general(&ctx->words.table[a[-1].word], &a[-1])));
 		if (a->client != LS_CLIENT_NONE || !unnamed || a->unreal)
 			continue;
 		if ((ready || done) && !ls_judge_row_negated(ctx, t, i))

@@ -65,7 +65,7 @@ ls_judge_stem_word(char *w, size_t n)
 	if (n == 4 && (memcmp(w, "note", 4) == 0 || memcmp(w, "done", 4) == 0))
 		return n; /* not the stems of not and don't */
 	n = irregular(w, n);
-	if (n < 3 || (w[n - 1] >= '0' && w[n - 1] <= '9'))
+	if (n < 3 || ls_judge_is_digit(w[n - 1]))
 		return n;
 	if (n > 4 && (ends(w, n, "ies", 3) || ends(w, n, "ied", 3)))
 		n -= 2; /* retries, retried: retri */

@@ -238,21 +238,31 @@ static const ls_judge_word table[] = {
 
 #undef W
 
+/* Where the stem is in the table, or would be. */
+static uint32_t
+slot_of(const ls_judge_words *words, uint64_t stem)
+{
+	uint32_t slot = (uint32_t) stem & (LS_WORDS_HASH - 1);
+
+	while (words->hash[slot] != 0 && words->hash[slot] != stem)
+		slot = (slot + 1) & (LS_WORDS_HASH - 1);
+	return slot;
+}
+
 void
 ls_judge_words_init(ls_judge_words *words)
 {
 	words->table = table;
 	words->n = (int) (sizeof(table) / sizeof(table[0]));
 	memset(words->hash, 0, sizeof(words->hash));
+	memset(words->index, 0, sizeof(words->index));
 	for (int i = 1; i < words->n; i++)
 		for (const char *word = table[i].words; *word != '\0';)
 		{
 			size_t len = strcspn(word, " ");
 			uint64_t stem = ls_judge_stem(word, len);
-			uint32_t slot = (uint32_t) stem & (LS_WORDS_HASH - 1);
+			uint32_t slot = slot_of(words, stem);
 
-			while (words->hash[slot] != 0 && words->hash[slot] != stem)
-				slot = (slot + 1) & (LS_WORDS_HASH - 1);
 			words->hash[slot] = stem;
 			words->index[slot] = (uint16_t) i;
 			word += len + (word[len] == ' ');
@@ -262,15 +272,7 @@ ls_judge_words_init(ls_judge_words *words)
 uint16_t
 ls_judge_words_find(const ls_judge_words *words, uint64_t stem)
 {
-	uint32_t slot = (uint32_t) stem & (LS_WORDS_HASH - 1);
-
-	while (words->hash[slot] != 0)
-	{
-		if (words->hash[slot] == stem)
-			return words->index[slot];
-		slot = (slot + 1) & (LS_WORDS_HASH - 1);
-	}
-	return 0;
+	return words->index[slot_of(words, stem)]; /* 0 where there is none */
 }
 
 /* What a word says when the item says its contrary. */
