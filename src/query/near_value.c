@@ -109,6 +109,9 @@ ls_search_explains_value(const ls_search *search, const ls_query_field *field,
 	return !ls_search_is_noted(search, value->span);
 }
 
+/* A list of texts or numbers as its JSON, but no text that stands in brackets. */
+#define LIST "^\\[(\\\"[^\\\"]*\\\"|-?[0-9.]+|true|false|null)(,.*)?\\]$"
+
 /* What finds the value among elements of a list. */
 static void
 append_element(StringInfo out, const ls_query_value *value)
@@ -133,7 +136,7 @@ note_element(ls_search *search, ls_query_span span, const char *name, const ls_q
 
 	if (memchr(value->text.data, '"', value->text.len) != NULL ||
 		memchr(value->text.data, '\\', value->text.len) != NULL ||
-		!ls_search_any(search, psprintf("%s MATCHES \"^\\[\"", name), &lists) || !lists)
+		!ls_search_any(search, psprintf("%s MATCHES \"" LIST "\"", name), &lists) || !lists)
 		return false;
 	initStringInfo(&meant);
 	appendStringInfoString(&meant, name);

@@ -132,6 +132,49 @@ $t->let_go('explain_search');
 $r = $t->http(POST => '/api/v1/search', token => $org->{token}, json => { q => 'service=nobody' });
 like($r->{json}{meta}{warnings}[0]{message}, qr/values there are/, 'the next one is not');
 
+# What cancels the search is told as ever.  A busy machine may be too slow for one try.
+my $said = '';
+$t->stop_at('explain_search');
+foreach (1 .. 5)
+{
+	my $session = $t->node->background_psql($t->{database}, on_error_stop => 0);
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	$session->query_safe("SELECT logsvc.act_as('acme') IS NULL");
+	$session->query_until(qr/begin/,
+		"\\echo begin\nSELECT count(*) FROM logsvc.events('service=nobody');\n");
+	$t->sql("SELECT pg_cancel_backend($pid)") if $t->wait_held('explain_search') == $pid;
+	wait_until(sub { $t->sql("SELECT state FROM pg_stat_activity WHERE pid = $pid") eq 'idle' });
+	$session->query('SELECT 1');
+	$said = $session->{stderr};
+	$session->{stderr} = '';
+	$session->quit;
+	last if $said =~ /canceling/;
+}
+$t->let_go('explain_search');
+like($said, qr/canceling statement due to user request/, 'a search is cancelled while it is explained');
+
+# Nobody is told what others have.
+my $other = $t->organization('other');
+$t->sql("SELECT logsvc.act_as('other'); SELECT logsvc.ingest(jsonb_build_array(jsonb_build_object("
+	  . "'event', 'x', 'service', 'ours', 'attributes', jsonb_build_object('note', '[new] rest')), "
+	  . "jsonb_build_object('event', 'y', 'service', 'ours', 'attributes', "
+	  . "jsonb_build_object('tags', jsonb_build_array('old', 1.5)))))");
+foreach my $q ('service=nobody', 'service=bad', 'path=/cart', '| stats dc(path)')
+{
+	$r = $t->http(POST => '/api/v1/search', token => $other->{token}, json => { q => $q });
+	is($r->{status}, 200, "another organization: $q");
+	isnt(scalar @{ $r->{json}{meta}{warnings} // [] }, 0, 'it has a warning');
+	unlike(join(' ', map { $_->{message} =~ s/service bad//r } @{ $r->{json}{meta}{warnings} }),
+		qr/acme|good|\bbad\b|checkout|\bpay\b/, '... with nothing of acme') or diag $r->{content};
+}
+foreach ([ 'note=new', 0 ], [ 'tags=new', 1 ], [ 'tags=1.5', 1 ])
+{
+	my ($q, $list) = @$_;
+	$r = $t->http(POST => '/api/v1/search', token => $other->{token}, json => { q => $q });
+	is(scalar(grep { $_->{code} eq 'ELEMENT_OF_LIST' } @{ $r->{json}{meta}{warnings} // [] }),
+		$list, "$q: " . ($list ? 'a list' : 'a text in brackets is no list')) or diag $r->{content};
+}
+
 # ---- times as parameters ----
 
 foreach (
@@ -152,7 +195,8 @@ foreach (
 
 # ---- warnings as notices ----
 
-my ($said, $notices) = ('', '');
+my $notices = '';
+$said = '';
 $t->{node}->psql($t->{database}, q{SELECT logsvc.act_as('acme') IS NULL;
 	SELECT count(*) FROM generate_series(1, 3) i, LATERAL logsvc.events('service=nobody n!=' || i);
 	SELECT count(*) FROM logsvc.events('service=chekout OR service=pya');
