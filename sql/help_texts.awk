@@ -1,10 +1,11 @@
 # help_texts.awk: the sections of docs/help.md as the function that logsvc.help reads.
 
-# A text as SQL writes it.
-function quoted(text)
+# A text as SQL writes it, whatever standard_conforming_strings is.
+function quoted(text,  escapes)
 {
+	escapes = gsub(/\\/, "&&", text) ? "E" : ""
 	gsub(/'/, "''", text)
-	return "'" text "'"
+	return escapes "'" text "'"
 }
 
 function end_section()

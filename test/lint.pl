@@ -276,6 +276,16 @@ problem($_, 'is not formatted (clang-format -i)') for split /\n/, $unformatted;
 # Locks that everybody may take keep nobody waiting.
 problem($_, 'advisory locks are for everybody who may run SQL') for split /\n/, `grep -nE 'pg_[a-z_]*advisory' sql/schema/*.sql sql/api/*.sql`;
 
+# A body that is a text is read with the caller's standard_conforming_strings.
+foreach my $file (glob 'sql/schema/*.sql sql/api/*.sql')
+{
+	my $text = join "\n", read_lines($file);
+	while ($text =~ /--[^\n]*|"[^"]*"|\bE'(?:[^'\\]|''|\\.)*'|('(?:[^']|'')*')/gs)
+	{
+		problem($file, "write E$1 with each backslash twice") if ($1 // '') =~ /\\/;
+	}
+}
+
 # Each part of the SQL is loaded once, and a change of tables has its step of an upgrade.
 {
 	my @listed = grep { /^[^#]/ } read_lines('sql/load_order');

@@ -68,7 +68,7 @@ build/npm/installed: $(wildcard test/npm/*)
 	@docker/test-npm.sh $(@D)
 	@touch $@
 
-staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' CITUS_PREFIX='$(CITUS_PREFIX)' TEST_DISTRIBUTED='$(DISTRIBUTED)' test/run
+staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' CITUS_PREFIX='$(CITUS_PREFIX)' TEST_DISTRIBUTED='$(DISTRIBUTED)' TEST_SETTINGS='$(SETTINGS)' test/run
 
 test-debug-install:
 	$(MAKE) --no-print-directory DEBUG=1 tmp-install

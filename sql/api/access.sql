@@ -662,7 +662,7 @@ BEGIN
 		PERFORM logsvc_internal.invalid(path, 'must not be empty');
 	ELSIF length(name) > 200 THEN
 		PERFORM logsvc_internal.invalid(path, 'must not be longer than 200 characters');
-	ELSIF name ~ '[\u0001-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]' THEN
+	ELSIF name ~ E'[\\u0001-\\u001f\\u007f-\\u009f\\u2028-\\u202e\\u2066-\\u2069]' THEN
 		PERFORM logsvc_internal.invalid(path, 'must not have control or direction characters');
 	END IF;
 	RETURN name;

@@ -16,7 +16,7 @@ COMMENT ON FUNCTION logsvc_internal.alert_interval(text) IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.query_field(name text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN CASE WHEN name ~ '^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$' THEN name
+RETURN CASE WHEN name ~ E'^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)+$' THEN name
 	ELSE '`' || name || '`' END;
 COMMENT ON FUNCTION logsvc_internal.query_field(text) IS
 'A field as a stage of a query names it; the name must have no backtick';
@@ -24,7 +24,7 @@ COMMENT ON FUNCTION logsvc_internal.query_field(text) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.query_value(value jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN CASE jsonb_typeof(value)
-	WHEN 'string' THEN '"' || replace(replace(value #>> '{}', '\', '\\'), '"', '\"') || '"'
+	WHEN 'string' THEN '"' || replace(replace(value #>> '{}', E'\\', E'\\\\'), '"', E'\\"') || '"'
 	ELSE value::text END;
 COMMENT ON FUNCTION logsvc_internal.query_value(jsonb) IS 'A value as an expression of a query has it';
 
@@ -106,9 +106,9 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 			WHEN 'value' THEN '{column,op,threshold}' END) AS name
 		WHERE rule -> 'condition' ->> name IS NULL
 		UNION ALL SELECT 'condition.column', 'invalid', 'must have no backtick and no line break'
-		WHERE rule #>> '{condition,column}' ~ '[`\n\r]'
+		WHERE rule #>> '{condition,column}' ~ E'[`\\n\\r]'
 		UNION ALL SELECT 'groupBy', 'invalid', 'must have no backtick and no line break'
-		WHERE EXISTS (SELECT FROM jsonb_array_elements_text(rule -> 'groupBy') AS g WHERE g ~ '[`\n\r]')
+		WHERE EXISTS (SELECT FROM jsonb_array_elements_text(rule -> 'groupBy') AS g WHERE g ~ E'[`\\n\\r]')
 		UNION ALL SELECT 'groupBy', 'invalid', 'must name each field once'
 		WHERE (SELECT count(*) <> count(DISTINCT g) FROM jsonb_array_elements_text(rule -> 'groupBy') AS g)
 		UNION ALL SELECT 'groupBy', 'invalid', 'must be empty: each new pattern is a group'
@@ -910,7 +910,7 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 			' | where within = 0 | table template_id, before',
 			least(total + 20000, 1000000), logsvc_internal.iso_time(began))
 	FROM (SELECT DISTINCT btrim(s) AS part
-		FROM regexp_split_to_table(template, '<IP>|<NUM>|<\*>|\\.') AS s
+		FROM regexp_split_to_table(template, E'<IP>|<NUM>|<\\*>|\\\\.') AS s
 		WHERE length(btrim(s)) >= 3 ORDER BY 1 LIMIT 20) AS p
 $$;
 COMMENT ON FUNCTION logsvc_internal.template_history(text, text, timestamptz, numeric) IS

@@ -31,7 +31,7 @@ COMMENT ON FUNCTION logsvc_internal.audit_actor() IS
 CREATE OR REPLACE FUNCTION logsvc_internal.audit_text(t text, most int) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN regexp_replace(left(t, coalesce(most, length(t))),
-	'(pat_|ing_live_|ing_test_|\$scrypt\$)[0-9A-Za-z=,$]{20,}', '\1***', 'g');
+	E'(pat_|ing_live_|ing_test_|\\$scrypt\\$)[0-9A-Za-z=,$]{20,}', E'\\1***', 'g');
 COMMENT ON FUNCTION logsvc_internal.audit_text(text, int) IS
 'A text for an audit entry: cut to a length (NULL: not cut), with tokens, keys and password '
 'hashes masked';
@@ -106,7 +106,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN jsonb_build_object(
 	'event', e.action || ' ' || e.resource || ' by ' || e.actor,
 	'timestamp', logsvc_internal.iso_time(e.at),
-	'level', CASE WHEN e.action LIKE '%\_failed' THEN 'warn' ELSE 'info' END,
+	'level', CASE WHEN e.action LIKE E'%\\_failed' THEN 'warn' ELSE 'info' END,
 	'source', 'audit',
 	'attributes', jsonb_strip_nulls(jsonb_build_object('actor', e.actor, 'action', e.action,
 		'resource', e.resource, 'resource_type', e.resource_type, 'ip_address', e.ip_address,

@@ -6,7 +6,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
 	SELECT coalesce(jsonb_object_agg(f ->> 'name', f), '{}')
 	FROM jsonb_array_elements(logsvc.search_fields(found_fields.index, found_fields.earliest) -> 'data') AS f
-	WHERE f ->> 'name' ~ '^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$' AND length(f ->> 'name') <= 100;
+	WHERE f ->> 'name' ~ E'^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)*$' AND length(f ->> 'name') <= 100;
 END;
 COMMENT ON FUNCTION logsvc_internal.found_fields(text, text) IS
 'The fields of events since a time, by name, as search_fields describes them';

@@ -14,7 +14,7 @@ COMMENT ON FUNCTION logsvc_internal.message_name(jsonb) IS
 -- alert.firing: firing
 CREATE OR REPLACE FUNCTION logsvc_internal.message_verb(message jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN message ->> 'type' ~ '^[a-z]+\.[a-z]{1,20}$' THEN split_part(message ->> 'type', '.', 2)
+RETURN CASE WHEN message ->> 'type' ~ E'^[a-z]+\\.[a-z]{1,20}$' THEN split_part(message ->> 'type', '.', 2)
 	ELSE 'message' END;
 COMMENT ON FUNCTION logsvc_internal.message_verb(jsonb) IS
 'What a message says has happened, in one word';
@@ -40,7 +40,7 @@ RETURN concat_ws('; ',
 			|| CASE WHEN jsonb_typeof(message #> '{alert,threshold}') = 'number'
 				THEN ', threshold ' || left(message #>> '{alert,threshold}', 40) ELSE '' END END,
 	'since ' || translate(substring(message #>> '{alert,startedAt}'
-		from '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d'), 'T', ' ') || ' UTC');
+		from E'^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d'), 'T', ' ') || ' UTC');
 COMMENT ON FUNCTION logsvc_internal.message_facts(jsonb) IS
 'Severity, value and beginning of what a message is about: no text of customers';
 

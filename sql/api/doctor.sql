@@ -289,13 +289,13 @@ BEGIN
 			(f ->> 'tls_end')::float8 < extract(epoch FROM now()) + 14 * 86400
 				OR (NOT f ? 'tls' AND current_setting('logsvc.public_url') NOT LIKE 'https://%' AND EXISTS (
 					SELECT FROM unnest(string_to_array(current_setting('logsvc.listen_addresses', true), ',')) AS a (address)
-					WHERE btrim(a.address) !~ '^(127\.|::1$|localhost$)')),
+					WHERE btrim(a.address) !~ E'^(127\\.|::1$|localhost$)')),
 			CASE WHEN f ->> 'tls' IS NOT NULL THEN f ->> 'tls'
 				WHEN f ? 'tls_end' THEN format('the certificate is good until %s', to_timestamp((f ->> 'tls_end')::float8) AT TIME ZONE 'UTC')
 				ELSE format('none; logsvc.listen_addresses = %s', quote_literal(current_setting('logsvc.listen_addresses', true))) END,
 			CASE WHEN f ? 'tls' THEN 'renew or correct the files of logsvc.tls_certificate and logsvc.tls_key; then SELECT pg_reload_conf()'
 				ELSE 'set logsvc.tls_certificate and logsvc.tls_key; or listen on 127.0.0.1 only, behind a proxy with TLS' END),
-		('public url', false, current_setting('logsvc.public_url') !~ '^(https://|http://(localhost|127\.|\[::1\]))',
+		('public url', false, current_setting('logsvc.public_url') !~ E'^(https://|http://(localhost|127\\.|\\[::1\\]))',
 			'logsvc.public_url = ' || quote_literal(current_setting('logsvc.public_url')),
 			'postgresql.conf: logsvc.public_url = ''https://logs.example.org''; then SELECT pg_reload_conf(): links in mails begin with it'),
 		('limits', false, current_setting('logsvc.limits') = 'generous' AND current_setting('logsvc.sign_up') = 'on',

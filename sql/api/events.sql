@@ -211,7 +211,7 @@ BEGIN
   ELSIF name IN ('event', 'timestamp', 'ingested_at', 'id', 'template_id') THEN
     PERFORM logsvc_internal.invalid('name', 'every event has another value of this field');
   END IF;
-  RETURN CASE WHEN name ~ '^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$' THEN name ELSE '`' || name || '`' END;
+  RETURN CASE WHEN name ~ E'^[A-Za-z_]\\w*(\\.[A-Za-z_]\\w*)+$' THEN name ELSE '`' || name || '`' END;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.quoted_field(text) IS
@@ -237,7 +237,7 @@ BEGIN
   answer := logsvc_internal.search_sample(
     logsvc_internal.index_scope(index)
     || CASE WHEN coalesce(prefix, '') = '' THEN '*'
-            ELSE field || ' MATCHES "^(?i)' || regexp_replace(prefix, '(\W)', '\\\1', 'g') || '"'
+            ELSE field || ' MATCHES "^(?i)' || regexp_replace(prefix, E'(\\W)', E'\\\\\\1', 'g') || '"'
        END
     || ' | top ' || size + 1 || ' ' || field, earliest, latest, size + 1);
   RETURN jsonb_build_object(

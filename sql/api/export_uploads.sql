@@ -21,15 +21,15 @@ BEGIN
 	IF wrong IS NOT NULL THEN
 		PERFORM logsvc_internal.invalid(path || '.endpoint', wrong);
 	END IF;
-	IF channel ->> 'addressing' = 'virtualHost' AND endpoint ~* '^https?://([0-9.]+|\[[^]]*\])(:[0-9]+)?/?$' THEN
+	IF channel ->> 'addressing' = 'virtualHost' AND endpoint ~* E'^https?://([0-9.]+|\\[[^]]*\\])(:[0-9]+)?/?$' THEN
 		PERFORM logsvc_internal.invalid(path || '.addressing',
 			'must be path: a bucket cannot be in front of an address, only of a name');
 	END IF;
-	IF channel ->> 'bucket' !~ '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$' OR channel ->> 'bucket' ~ '\.\.' THEN
+	IF channel ->> 'bucket' !~ '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$' OR channel ->> 'bucket' ~ E'\\.\\.' THEN
 		PERFORM logsvc_internal.invalid(path || '.bucket',
 			'must have 3 to 63 lower case letters, digits, hyphens and dots');
 	END IF;
-	IF prefix !~ '^[A-Za-z0-9!_.*()=/-]*$' OR prefix ~ '^/|//|(^|/)\.\.?(/|$)' THEN
+	IF prefix !~ '^[A-Za-z0-9!_.*()=/-]*$' OR prefix ~ E'^/|//|(^|/)\\.\\.?(/|$)' THEN
 		PERFORM logsvc_internal.invalid(path || '.prefix',
 			'must have letters, digits and !_.*()=- only, and no "/" at its beginning, "//", "." or ".."');
 	END IF;

@@ -35,7 +35,7 @@ DECLARE
 BEGIN
 	network := btrim(network);
 	BEGIN
-		IF network !~ ':' AND network !~ '^((0|[1-9][0-9]{0,2})\.){3}(0|[1-9][0-9]{0,2})(/[0-9]{1,2})?$' THEN
+		IF network !~ ':' AND network !~ E'^((0|[1-9][0-9]{0,2})\\.){3}(0|[1-9][0-9]{0,2})(/[0-9]{1,2})?$' THEN
 			RAISE invalid_text_representation;
 		END IF;
 		given := network::inet;

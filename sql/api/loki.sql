@@ -33,11 +33,11 @@ BEGIN
   IF coalesce(value, '') = '' THEN
     RETURN "default";
   END IF;
-  IF value ~ '^[0-9]{1,10}(\.[0-9]{1,9})?$' THEN
+  IF value ~ E'^[0-9]{1,10}(\\.[0-9]{1,9})?$' THEN
     result := 'epoch'::timestamptz + value::numeric * interval '1 second';
   ELSIF value ~ '^[0-9]{11,19}$' THEN
     result := 'epoch'::timestamptz + trunc(value::numeric / 1000) * interval '1 microsecond';
-  ELSIF value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$' THEN
+  ELSIF value ~ E'^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$' THEN
     BEGIN
       result := value::timestamptz;
     EXCEPTION WHEN data_exception THEN
@@ -64,9 +64,9 @@ DECLARE
 BEGIN
   IF coalesce(value, '') = '' THEN
     RETURN ceil("default");
-  ELSIF value ~ '^[0-9]{1,10}(\.[0-9]{1,9})?$' THEN
+  ELSIF value ~ E'^[0-9]{1,10}(\\.[0-9]{1,9})?$' THEN
     result := value::numeric * 1000;
-  ELSIF value ~ '^([0-9]{1,9}(\.[0-9]{1,9})?(ns|us|ms|s|m|h|d|w)){1,8}$' THEN
+  ELSIF value ~ E'^([0-9]{1,9}(\\.[0-9]{1,9})?(ns|us|ms|s|m|h|d|w)){1,8}$' THEN
     SELECT sum(m[1]::numeric * CASE m[2] WHEN 'ns' THEN 0.000001 WHEN 'us' THEN 0.001 WHEN 'ms' THEN 1
              WHEN 's' THEN 1000 WHEN 'm' THEN 60000 WHEN 'h' THEN 3600000 WHEN 'd' THEN 86400000
              ELSE 604800000 END)
@@ -168,7 +168,7 @@ COMMENT ON FUNCTION logsvc_internal.loki_labels_there(timestamptz, timestamptz) 
 CREATE OR REPLACE FUNCTION logsvc_internal.loki_stream(event jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(jsonb_object_agg(name, value ORDER BY place), '{}') FROM (
-    SELECT 1 AS place, regexp_replace(regexp_replace(a.name, '[^a-zA-Z0-9_]', '_', 'g'), '^([0-9])', '_\1') AS name,
+    SELECT 1 AS place, regexp_replace(regexp_replace(a.name, '[^a-zA-Z0-9_]', '_', 'g'), '^([0-9])', E'_\\1') AS name,
            a.value #>> '{}' AS value
       FROM logsvc_internal.flat_attributes(coalesce(event -> 'attributes', '{}')) a
      WHERE jsonb_typeof(a.value) NOT IN ('null', 'array', 'object')

@@ -7,8 +7,8 @@
 CREATE OR REPLACE FUNCTION logsvc_internal.is_mail_address(address text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(length(address) <= 254 AND length(split_part(address, '@', 1)) <= 64
-	AND address ~ ('^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*'
-		|| '@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$'),
+	AND address ~ (E'^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(\\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*'
+		|| E'@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$'),
 	false);
 COMMENT ON FUNCTION logsvc_internal.is_mail_address(text) IS
 'Is this an e-mail address that mail can be sent to?';
@@ -146,7 +146,7 @@ DECLARE
 	value text;
 BEGIN
 	LOOP
-		place := regexp_match(t, '^([^{]*)\{([a-z]+)\}(.*)$');
+		place := regexp_match(t, E'^([^{]*)\\{([a-z]+)\\}(.*)$');
 		EXIT WHEN place IS NULL;
 		value := parameters->>place[2];
 		IF value IS NULL THEN
@@ -166,9 +166,9 @@ COMMENT ON FUNCTION logsvc_internal.fill_template(text, jsonb, boolean) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.one_line(t text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN btrim(regexp_replace(t,
-	'[\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
-		|| '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb'
-		|| '\U000e0000-\U000e0fff]+', ' ', 'g'));
+	E'[\\u0001-\\u0020\\u007f-\\u00a0\\u00ad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f'
+		|| E'\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3000\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb'
+		|| E'\\U000e0000-\\U000e0fff]+', ' ', 'g'));
 COMMENT ON FUNCTION logsvc_internal.one_line(text) IS
 'A text in which blanks and control, direction and invisible characters are replaced by one '
 'blank';
@@ -179,15 +179,15 @@ COMMENT ON FUNCTION logsvc_internal.one_line(text) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.no_link(t text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN logsvc_internal.one_line(regexp_replace(
-	regexp_replace(logsvc_internal.one_line(t), '[/\\\u2044\u2215\uff0f\uff3c]+', ' / ', 'g'),
-	'([.:@\u2024\u3002\ufe52\ufe55\ufe6b\uff0e\uff1a\uff20\uff61])', '\1 ', 'g'));
+	regexp_replace(logsvc_internal.one_line(t), E'[/\\\\\\u2044\\u2215\\uff0f\\uff3c]+', ' / ', 'g'),
+	E'([.:@\\u2024\\u3002\\ufe52\\ufe55\\ufe6b\\uff0e\\uff1a\\uff20\\uff61])', E'\\1 ', 'g'));
 COMMENT ON FUNCTION logsvc_internal.no_link(text) IS
 'A text changed so that no mail program takes part of it for a link or an address';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.quotable(t text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN regexp_replace(logsvc_internal.no_link(t),
-	'["\u00ab\u00bb\u201c-\u201f\u2033\u2036\u2039\u203a\u275d\u275e\u300c-\u300f\u301d-\u301f\uff02]', '''', 'g');
+	E'["\\u00ab\\u00bb\\u201c-\\u201f\\u2033\\u2036\\u2039\\u203a\\u275d\\u275e\\u300c-\\u300f\\u301d-\\u301f\\uff02]', '''', 'g');
 COMMENT ON FUNCTION logsvc_internal.quotable(text) IS
 'A text that can stand in quotation marks in mails: no link, no quotation mark';
 

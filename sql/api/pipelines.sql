@@ -112,10 +112,10 @@ COMMENT ON FUNCTION logsvc_internal.pipeline_content(jsonb, uuid) IS
 -- the source or the level in plain words, and another one.
 CREATE OR REPLACE FUNCTION logsvc_internal.plain_terms(filter text) RETURNS text[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT CASE WHEN filter !~* '[^a-z0-9_.=\s-]|\m(or|not|in)\M' THEN ARRAY[
-		lower(substring(filter FROM '(?:^|\s)service=([A-Za-z0-9_.-]+)(?:\s|$)')),
-		lower(substring(filter FROM '(?:^|\s)source=([A-Za-z0-9_.-]+)(?:\s|$)')),
-		substring(filter FROM '(?:^|\s)level=(debug|info|warn|error|fatal)(?:\s|$)')] END
+	SELECT CASE WHEN filter !~* E'[^a-z0-9_.=\\s-]|\\m(or|not|in)\\M' THEN ARRAY[
+		lower(substring(filter FROM E'(?:^|\\s)service=([A-Za-z0-9_.-]+)(?:\\s|$)')),
+		lower(substring(filter FROM E'(?:^|\\s)source=([A-Za-z0-9_.-]+)(?:\\s|$)')),
+		substring(filter FROM E'(?:^|\\s)level=(debug|info|warn|error|fatal)(?:\\s|$)')] END
 $$;
 COMMENT ON FUNCTION logsvc_internal.plain_terms(text) IS
 'The service, source and level that a filter of a pipeline asks for; NULL: it has more than plain words';
@@ -402,7 +402,7 @@ BEGIN
 		IF details NOT LIKE '[%' THEN
 			RAISE;
 		END IF;
-		PERFORM logsvc_internal.refuse(details::jsonb, '^(?=(processors|match)\M)', 'pipeline.');
+		PERFORM logsvc_internal.refuse(details::jsonb, E'^(?=(processors|match)\\M)', 'pipeline.');
 	END;
 	RETURN result || jsonb_build_object('warnings',
 		CASE WHEN document ->> 'pipeline' IS NULL THEN '[]'

@@ -26,14 +26,14 @@ BEGIN
 		RETURN settings || ' is set';
 	END IF;
 	-- The last line says why the timeline before ended.
-	history := (regexp_match(pg_read_file('pg_wal/' || timeline || '.history', 0, 1048576, true), '([^\t\n]+)\n*$'))[1];
+	history := (regexp_match(pg_read_file('pg_wal/' || timeline || '.history', 0, 1048576, true), E'([^\\t\\n]+)\\n*$'))[1];
 	IF history <> 'no recovery target specified' THEN
 		RETURN 'its recovery ended ' || history;
 	ELSIF history IS NOT NULL AND current_setting('restore_command') <> '' AND current_setting('primary_conninfo') = '' THEN
 		RETURN 'it recovered by restore_command, and follows no primary';
 	END IF;
 	label := pg_read_file('backup_label.old', 0, 8192, true);
-	IF (regexp_match(label, 'START TIMELINE: (\d+)'))[1]::bigint = ('x' || timeline)::bit(32)::bigint THEN
+	IF (regexp_match(label, E'START TIMELINE: (\\d+)'))[1]::bigint = ('x' || timeline)::bit(32)::bigint THEN
 		RETURN 'it was started from a backup';
 	END IF;
 	RETURN NULL;

@@ -31,7 +31,7 @@ BEGIN
 				'a day: what it makes of overlapping ranges cannot be put together'
 			ELSE 'a value that is compared by = or != has a backtest only when everySeconds and lookback are the same '
 				'and divide a day' END);
-	ELSIF stage <> '' AND stage !~* '^\|\s*stats\s[^|"`]*$' THEN
+	ELSIF stage <> '' AND stage !~* E'^\\|\\s*stats\\s[^|"`]*$' THEN
 		PERFORM logsvc_internal.invalid('query',
 			'has a backtest only with stats as the one stage that makes a table, without quotes');
 	END IF;
@@ -39,7 +39,7 @@ BEGIN
 	-- What divides 15 minutes is the same in both, and bin is faster.
 	q := events || format(CASE WHEN whole THEN ' | eval logsvc_bucket = floor((timestamp - 0) / %1$s) * %1$s'
 			ELSE ' | bin span=%1$ss timestamp as logsvc_bucket' END, bucket)
-		|| CASE WHEN stage = '' THEN '' WHEN stage ~* '\sby\s' THEN ' ' || stage || ', logsvc_bucket'
+		|| CASE WHEN stage = '' THEN '' WHEN stage ~* E'\\sby\\s' THEN ' ' || stage || ', logsvc_bucket'
 			ELSE ' ' || stage || ' by logsvc_bucket' END
 		|| format(' | stats %s as value by logsvc_bucket', CASE WHEN kind <> 'value' THEN 'count'
 			ELSE format('%s(%s)', CASE WHEN op IN ('>', '>=') THEN 'max' WHEN op IN ('<', '<=') THEN 'min' ELSE 'first' END,

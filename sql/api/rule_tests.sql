@@ -247,7 +247,7 @@ BEGIN
 EXCEPTION WHEN SQLSTATE 'LS001' OR SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' OR SQLSTATE 'LS302' THEN
 	-- What is wrong with one test is not the end of the others.
 	GET STACKED DIAGNOSTICS what = MESSAGE_TEXT, why = PG_EXCEPTION_DETAIL;
-	result := jsonb_strip_nulls(jsonb_build_object('row', substring(what FROM '^rows\[(\d+)\]')::int))
+	result := jsonb_strip_nulls(jsonb_build_object('row', substring(what FROM E'^rows\\[(\\d+)\\]')::int))
 		|| jsonb_build_object('name', test -> 'name', 'passed', false, 'expected', expected, 'got', null,
 			'details', jsonb_build_object('message', what, 'errors',
 				CASE WHEN why LIKE '[%' THEN why::jsonb ELSE '[]' END));
@@ -307,7 +307,7 @@ EXCEPTION WHEN SQLSTATE 'LS001' THEN
 		RAISE;
 	END IF;
 	-- Tests may be beside the rule.
-	PERFORM logsvc_internal.refuse(details::jsonb, '^(?!rule$|tests\M)', 'rule.');
+	PERFORM logsvc_internal.refuse(details::jsonb, E'^(?!rule$|tests\\M)', 'rule.');
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_rule(jsonb) IS

@@ -158,7 +158,7 @@ DECLARE
 	locked logsvc_internal.resource;
 	wanted text[] := array_remove(ARRAY[version::text,
 		-- Also the ETag of an answer.
-		regexp_replace(btrim(logsvc_internal.request_header('if-match')), '^(?:W/)?"([^"]*?)(?:-[0-9a-f]{32})?"$', '\1'),
+		regexp_replace(btrim(logsvc_internal.request_header('if-match')), '^(?:W/)?"([^"]*?)(?:-[0-9a-f]{32})?"$', E'\\1'),
 		body ->> 'version'], NULL);
 	stale text;
 BEGIN

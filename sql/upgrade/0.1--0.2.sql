@@ -1,4 +1,4 @@
--- schema d5ad81b3e47e8f00
+-- schema a9004b384b4b54de
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 

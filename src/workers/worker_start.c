@@ -17,6 +17,41 @@
 #include "src/store/store.h"
 
 /*
+ * What a database, a role or the server has as a default must not change what the service does: how
+ * it reads and writes values, what its transactions see, when its statements are cancelled.  A worker
+ * sets its own timeouts afterwards.
+ */
+static void
+use_own_settings(void)
+{
+	static const char *const settings[][2] = {
+		{"search_path", "pg_catalog, pg_temp"},
+		{"default_transaction_isolation", "read committed"},
+		{"default_transaction_deferrable", "off"},
+		{"statement_timeout", "0"},
+		{"transaction_timeout", "0"}, /* from 17 on */
+		{"lock_timeout", "0"},
+		{"row_security", "on"},
+		{"default_table_access_method", "heap"},
+		{"standard_conforming_strings", "on"},
+		{"transform_null_equals", "off"},
+		{"array_nulls", "on"},
+		{"quote_all_identifiers", "off"},
+		{"DateStyle", "ISO, MDY"},
+		{"IntervalStyle", "postgres"},
+		{"TimeZone", "UTC"},
+		{"bytea_output", "hex"},
+		{"extra_float_digits", "1"},
+	};
+
+	for (size_t i = 0; i < lengthof(settings); i++)
+	{
+		if (GetConfigOption(settings[i][0], true, false) != NULL)
+			SetConfigOption(settings[i][0], settings[i][1], PGC_SUSET, PGC_S_OVERRIDE);
+	}
+}
+
+/*
  * Executors run what requests ask for, alert workers what rules do, exporters what scheduled
  * exports do, and health workers what services and KPIs do, so they are logsvc_reader from the start:
  * the session's user is no superuser, and nothing in the process can become one.
@@ -48,8 +83,7 @@ connect_worker(ls_worker_kind kind)
 			ls_use_reserved_slots();
 	}
 	BackgroundWorkerInitializeConnectionByOid(service->database, user, 0);
-	/* Whatever a database, a role or the server has as a default. */
-	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
+	use_own_settings();
 	ls_store_use_shards();
 }
 
