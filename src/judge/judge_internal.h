@@ -25,6 +25,7 @@
 	R(CLIENT, "text that a client chose is not evidence")                      \
 	R(FREE, "free text of any origin is not evidence of a success")            \
 	R(NAME, "a verdict next to the full name of a test")                       \
+	R(EVERY, "another value of the same field fails an item with \"every\"")   \
 	R(CRITERIA, "definitions in the criteria")                                 \
 	R(START, "a start that is announced with a name and reported without it")  \
 	R(THREAD, "a later row of the same request or command")                    \
@@ -364,6 +365,7 @@ typedef struct ls_judge_ident
 	bool pair; /* noun and number: the number alone may do */
 	bool path;
 	bool mailbox;   /* alice@example.org */
+	bool predicate; /* "every node runs 5.1": what is said of them, not which they are */
 	bool dotted;    /* a host's or a domain's name */
 	bool forbidden; /* it must be absent */
 } ls_judge_ident;
@@ -619,6 +621,10 @@ extern bool ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *
 extern void ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item,
 							   const ls_judge_row *row, ls_judge_match *match);
 
+/* Does the row hold the identifier? */
+extern bool ls_judge_match_ident(const ls_judge_ctx *ctx, const ls_judge_ident *id,
+								 const ls_judge_row *row);
+
 /* Is atom `i` negated or zero ("no errors", "errors=0", "throttled=false")? */
 extern bool ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *text, int i);
 
@@ -698,6 +704,9 @@ extern size_t ls_judge_part_end(ls_str criteria, size_t i);
 extern void ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str criteria);
 extern bool ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item,
 									const ls_judge_hits *rows, ls_judge_decision *d);
+/* An item that says what every one has or is, and has passed: fails where a row has another value. */
+extern bool ls_judge_decide_every(ls_judge_ctx *ctx, const ls_judge_item *item,
+								  ls_judge_decision *d);
 /* An item that asks for a start: the row after its announcement that tells how it ended. */
 extern bool ls_judge_decide_start(ls_judge_ctx *ctx, const ls_judge_item *item,
 								  const ls_judge_hits *rows, ls_judge_decision *d);

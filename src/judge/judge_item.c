@@ -264,6 +264,24 @@ add_ident(const parse *p, ls_judge_item *item, int i, int n)
 	return item->n_idents++;
 }
 
+/* Is it after the verb of a sentence with "every"? */
+static bool
+is_predicate(const parse *p, int at)
+{
+	bool every = false;
+	bool verb = false;
+
+	for (int i = 0; i < at; i++)
+	{
+		const ls_judge_word *w = word_of(p, i);
+
+		every |= w->pol == LS_POL_ALL;
+		verb |= every && (w->pol == LS_POL_ACT || w->pol == LS_POL_STATE ||
+						  is_any(p, i, "is are has have uses use shows"));
+	}
+	return verb;
+}
+
 /* An identifier of n atoms: one term that weighs much, the others only mask cues. */
 static void
 add_identifier(parse *p, ls_judge_item *item, int i, int n, bool pair, bool forbidden)
@@ -289,6 +307,7 @@ add_identifier(parse *p, ls_judge_item *item, int i, int n, bool pair, bool forb
 	{
 		item->idents[ident].pair = pair;
 		item->idents[ident].forbidden = forbidden;
+		item->idents[ident].predicate = is_predicate(p, i);
 	}
 	item->has_name = true;
 }

@@ -117,6 +117,16 @@ find_ident(ls_judge_matching *m, const ls_judge_ident *id, bool *exact, int *lev
 	return -1;
 }
 
+bool
+ls_judge_match_ident(const ls_judge_ctx *ctx, const ls_judge_ident *id, const ls_judge_row *row)
+{
+	ls_judge_matching m = {.ctx = ctx, .row = row};
+	bool exact;
+	int level;
+
+	return find_ident(&m, id, &exact, &level) >= 0;
+}
+
 /* How well does an atom of the row match a word of the item: 0 .. 1? */
 static float
 atom_match(const ls_judge_ctx *ctx, const ls_judge_term *term, const ls_judge_atom *a, bool tight)

@@ -352,6 +352,8 @@ test_names(void)
 	is_status("not ok 1 - reconnects after a dropped socket\nok 2 - connects",
 			  "reconnects after a dropped socket", FAILED);
 	is_status("node=n1 version=5.1\nnode=n2 version=5.1", "Every node runs version 5.1", PASSED);
+	is_status("node=n1 version=5.1 state=ready\nnode=n2 version=5.0 state=draining",
+			  "Every node runs version 5.1", FAILED);
 	is_status("{\"slo\":\"latency\",\"target\":300,\"actual\":241,\"unit\":\"ms\"}",
 			  "latency is below 300 ms", PASSED);
 	is_status("{\"slo\":\"latency\",\"target\":300,\"actual\":341,\"unit\":\"ms\"}",
