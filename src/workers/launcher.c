@@ -148,6 +148,7 @@ logsvc_probe_main(Datum arg)
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(arg), InvalidOid, 0);
+	ls_worker_settings();
 	if (!ls_transaction(look_for_extension, NULL, &caught))
 	{
 		ls_service_get()->state = LS_SERVICE_NO_EXTENSION;
@@ -514,6 +515,7 @@ logsvc_launcher_main(Datum arg)
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	ls_worker_settings();
 	was_standby = RecoveryInProgress();
 
 	before_shmem_exit(forget_launcher, (Datum) 0);

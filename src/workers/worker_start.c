@@ -16,13 +16,8 @@
 #include "src/server/metrics.h"
 #include "src/store/store.h"
 
-/*
- * What a database, a role or the server has as a default must not change what the service does: how
- * it reads and writes values, what its transactions see, when its statements are cancelled.  A worker
- * sets its own timeouts afterwards.
- */
-static void
-use_own_settings(void)
+void
+ls_worker_settings(void)
 {
 	static const char *const settings[][2] = {
 		{"search_path", "pg_catalog, pg_temp"},
@@ -83,7 +78,7 @@ connect_worker(ls_worker_kind kind)
 			ls_use_reserved_slots();
 	}
 	BackgroundWorkerInitializeConnectionByOid(service->database, user, 0);
-	use_own_settings();
+	ls_worker_settings();
 	ls_store_use_shards();
 }
 

@@ -19,6 +19,13 @@ extern PGDLLEXPORT void logsvc_launcher_main(Datum arg);
 extern PGDLLEXPORT void logsvc_probe_main(Datum arg);
 extern PGDLLEXPORT void logsvc_worker_main(Datum slot_number);
 
+/*
+ * After a process of the service has connected: what a database, a role or the server has as a default
+ * must not change how it reads and writes values, what its transactions see, and when its statements
+ * are cancelled.  A worker sets its own timeouts afterwards.
+ */
+extern void ls_worker_settings(void);
+
 /* ---- the loops; each returns when the worker should exit ---- */
 
 extern void ls_gateway_loop(ls_slot *slot);

@@ -34,7 +34,8 @@ sub new
 	}
 	my $self = bless { socket => $socket, data => '' }, $class;
 	my $startup = join "\0", user => $to{user}, database => $to{database},
-	  application_name => $ENV{PGAPPNAME} // 'test', '', '';
+	  application_name => $ENV{PGAPPNAME} // 'test',
+	  $ENV{PGOPTIONS} ? (options => $ENV{PGOPTIONS}) : (), '', '';
 	my $r = $self->_run(pack('N N a*', 8 + length $startup, 196608, $startup));
 	return $self unless $r->{error};
 	$error = $r->{error}{text};

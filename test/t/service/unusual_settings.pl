@@ -16,7 +16,7 @@ my %has = map { $_ => 1 } `postgres --describe-config` =~ /^(\w+)/mg;
 # The sessions of this test have ordinary settings where they ask for no others.
 $ENV{PGOPTIONS} = join ' ', map { "-c $_->[0]=$_->[1]" } @ordinary,
   [ row_security => 'on' ], map { [ $_ => 0 ] } grep { $has{$_} } qw(statement_timeout lock_timeout transaction_timeout);
-my $t = LogsvcTest->new(conf => join "\n", $unusual, 'row_security = off',
+my $t = LogsvcTest->new(streaming => 1, conf => join "\n", $unusual, 'row_security = off',
 	"statement_timeout = '300ms'", "lock_timeout = '10ms'",
 	$has{transaction_timeout} ? "transaction_timeout = '1s'" : (), "logsvc.flush_interval = '200ms'");
 my $org = $t->organization('acme', plan => 'enterprise');
@@ -80,6 +80,21 @@ foreach my $call (@calls)
 	my ($ordinary, $changed) = map { join "\n", map { $_ // '' } $t->sql_error("$_ $who\n$call") } '', "@hostile";
 	is($changed =~ s/\d+ ms//gr, $ordinary =~ s/\d+ ms//gr, $call);
 }
+
+# ---- a standby ----
+
+# Its defaults forbid any transaction to those who do not choose another isolation.
+$t->node->backup('copy');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($t->node, 'copy', has_streaming => 1);
+my $port = PostgreSQL::Test::Cluster::get_free_port();
+$standby->append_conf('postgresql.conf', "logsvc.port = $port");
+$standby->start;
+my $copy = bless { %$t, node => $standby, http_port => $port }, ref $t;
+ok(wait_until(sub { $copy->http(GET => '/readyz?role=standby')->{status} == 200 }), 'the service of a standby');
+is($copy->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'level=error | stats count' })->{json}{data}{rows}[0][0],
+	300, 'it finds what is there');
+$standby->stop;
 
 $t->stop;
 done_testing;
