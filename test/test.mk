@@ -91,7 +91,7 @@ check-regress: test-debug-install
 ## make check-pgtap         pgTAP: test/pgtap; T=name
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
-## make check-tap           whole servers: test/t; T=name or T=room/
+## make check-tap           whole servers: test/t; T=name or T=room/; SETTINGS=test/settings/formats.conf: more lines for postgresql.conf
 check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_PROMTOOL) $(TEST_RELEASED)
 	$(staged) $(TEST_TAP)
 

@@ -1,7 +1,7 @@
-# What a server, a database or a role has as defaults changes nothing: formats of values, isolation of
-# transactions, timeouts.  The service has settings of its own, and functions of SQL do not depend on
-# those of their caller, who may be hostile.  The whole suite runs with such settings, too
-# (make check-tap SETTINGS=test/settings/formats.conf).
+# What a server, a database or a role has as defaults changes nothing: formats of values,
+# isolation of transactions, timeouts.  The service has settings of its own, and functions of SQL do
+# not depend on those of their caller, who may be hostile.  Any other test can run with such
+# settings, too (make check-tap SETTINGS=test/settings/formats.conf).
 use strict;
 use warnings;
 
