@@ -361,18 +361,18 @@ COMMENT ON FUNCTION logsvc_internal.may_use_index(text) IS
 'May the session''s principal use that index?  Test keys may use _test only';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_live() RETURNS void
-LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_live';
+LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_require_live';
 COMMENT ON FUNCTION logsvc_internal.require_live() IS
 'Raises an error for test keys: for functions that their permissions would allow, but that are '
 'not about index _test';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_permission(permission text) RETURNS void
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_permission';
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_require_permission';
 COMMENT ON FUNCTION logsvc_internal.require_permission(text) IS
 'Raises an error unless the session''s principal has the permission';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_worker() RETURNS void
-LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_worker';
+LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_require_worker';
 COMMENT ON FUNCTION logsvc_internal.require_worker() IS
 'Raises an error unless a worker of ours that reads events for organizations calls, or a superuser';
 
@@ -382,7 +382,7 @@ COMMENT ON FUNCTION logsvc_internal.is_operator() IS
 'Is the caller a member of role logsvc_admin or a superuser, outside of requests?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_operator() RETURNS void
-LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_operator';
+LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_require_operator';
 COMMENT ON FUNCTION logsvc_internal.require_operator() IS
 'Raises an error unless the caller is an operator';
 
@@ -412,7 +412,7 @@ COMMENT ON FUNCTION logsvc_internal.scopes() IS 'The scopes that a token can car
 -- permission in that organization?  A foreign organization does not exist.
 CREATE OR REPLACE FUNCTION logsvc_internal.require_access(organization uuid, permission text)
 RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF logsvc_internal.is_operator() THEN
 		RETURN;

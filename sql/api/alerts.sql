@@ -557,7 +557,7 @@ COMMENT ON FUNCTION logsvc_internal.end_alerts(uuid, text) IS
 'Resolves the alerts of a rule that is not evaluated any more';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_reading_alerts() RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM logsvc_internal.require_permission('logs:read');
 	PERFORM logsvc_internal.require_live();

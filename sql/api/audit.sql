@@ -241,7 +241,7 @@ GRANT EXECUTE ON FUNCTION
 -- ---- verifying ----
 
 CREATE OR REPLACE FUNCTION logsvc.audit_head(organization text DEFAULT NULL) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid := logsvc_internal.find_organization(organization);
@@ -258,7 +258,7 @@ COMMENT ON FUNCTION logsvc.audit_head(text) IS
 CREATE OR REPLACE FUNCTION logsvc.verify_audit(
 	organization text DEFAULT NULL, known_number bigint DEFAULT NULL, known_hash text DEFAULT NULL)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid := logsvc_internal.find_organization(organization);

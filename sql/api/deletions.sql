@@ -99,7 +99,7 @@ COMMENT ON FUNCTION logsvc.list_deletions(int, text) IS
 'The deletions of events of the session''s organization, newest first: {data, page}';
 
 CREATE OR REPLACE FUNCTION logsvc.get_deletion(id text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	found_deletion logsvc_internal.deletion;

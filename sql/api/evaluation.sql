@@ -425,7 +425,7 @@ COMMENT ON FUNCTION logsvc.assert_verdict(text[], text, jsonb, text[], text, tex
 
 CREATE OR REPLACE FUNCTION logsvc.patterns(rows text[], options jsonb DEFAULT '{}')
 RETURNS TABLE (template_id text, count bigint, template text, samples text[])
-LANGUAGE c STABLE STRICT PARALLEL SAFE
+LANGUAGE c STABLE STRICT PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_patterns';
 COMMENT ON FUNCTION logsvc.patterns(text[], jsonb) IS
@@ -433,7 +433,7 @@ COMMENT ON FUNCTION logsvc.patterns(text[], jsonb) IS
 
 CREATE OR REPLACE FUNCTION logsvc.pattern_of(rows text[], options jsonb DEFAULT '{}')
 RETURNS TABLE (row_number bigint, template_id text)
-LANGUAGE c STABLE STRICT PARALLEL SAFE
+LANGUAGE c STABLE STRICT PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_pattern_of';
 COMMENT ON FUNCTION logsvc.pattern_of(text[], jsonb) IS

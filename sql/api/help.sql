@@ -1,7 +1,7 @@
 -- Help in psql.  The texts are those of docs/help.md (help_texts.sql is made of it).
 
 CREATE OR REPLACE FUNCTION logsvc.help(topic text DEFAULT NULL) RETURNS SETOF text
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER ROWS 40
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER ROWS 40
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	found_body text;

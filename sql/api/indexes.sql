@@ -76,7 +76,7 @@ COMMENT ON FUNCTION logsvc_internal.index_by_name(text) IS
 'An index of the session''s organization';
 
 CREATE OR REPLACE FUNCTION logsvc.get_index(name text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM logsvc_internal.require_permission('logs:read');

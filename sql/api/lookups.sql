@@ -51,7 +51,7 @@ COMMENT ON FUNCTION logsvc.list_lookups(int, text) IS
 'A page of the lookup tables of the session''s organization, by name, without their rows';
 
 CREATE OR REPLACE FUNCTION logsvc.get_lookup(name text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	found_lookup logsvc_internal.lookup;

@@ -226,7 +226,7 @@ COMMENT ON FUNCTION logsvc_internal.member_by_id(text) IS
 'A member of the session''s organization by its id; members of other organizations are not found';
 
 CREATE OR REPLACE FUNCTION logsvc.get_member(id text) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target record;

@@ -143,7 +143,7 @@ COMMENT ON FUNCTION logsvc.create_organization(text, text, text) IS
 'Operators: creates an organization by its name; plan: free, pro, business, enterprise; owner: an email';
 
 CREATE OR REPLACE FUNCTION logsvc.get_organization(id text DEFAULT NULL) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid := logsvc_internal.find_organization(id);
@@ -415,7 +415,7 @@ COMMENT ON FUNCTION
 -- ---- roles ----
 
 CREATE OR REPLACE FUNCTION logsvc.roles() RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF NOT logsvc_internal.is_operator() THEN

@@ -65,7 +65,7 @@ COMMENT ON FUNCTION logsvc_internal.plan_request_json(uuid) IS
 'The open request for a larger plan as the API shows it; NULL: there is none';
 
 CREATE OR REPLACE FUNCTION logsvc.get_billing(organization text DEFAULT NULL) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid := logsvc_internal.find_organization(organization);

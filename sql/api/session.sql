@@ -3,7 +3,7 @@
 -- ---- who the session acts as ----
 
 CREATE OR REPLACE FUNCTION logsvc.whoami() RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	organization logsvc_internal.organization;
@@ -44,7 +44,7 @@ COMMENT ON FUNCTION logsvc.use_token(text) IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_act_as(
 	organization text, email text, OUT organization_id uuid, OUT user_id uuid)
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM logsvc_internal.require_operator();

@@ -50,7 +50,7 @@ COMMENT ON FUNCTION logsvc_internal.resource_kind(text) IS
 'it, that to write is enough';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_reading(kind text) RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	k record := logsvc_internal.resource_kind(kind);
 BEGIN

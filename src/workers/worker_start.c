@@ -20,6 +20,7 @@ void
 ls_worker_settings(void)
 {
 	static const char *const settings[][2] = {
+		{"role", "none"},
 		{"search_path", "pg_catalog, pg_temp"},
 		{"default_transaction_isolation", "read committed"},
 		{"default_transaction_deferrable", "off"},
@@ -37,6 +38,10 @@ ls_worker_settings(void)
 		{"TimeZone", "UTC"},
 		{"bytea_output", "hex"},
 		{"extra_float_digits", "1"},
+		/* Plans hold events and secrets, which would go to the log. */
+		{"debug_print_parse", "off"},
+		{"debug_print_rewritten", "off"},
+		{"debug_print_plan", "off"},
 	};
 
 	for (size_t i = 0; i < lengthof(settings); i++)

@@ -1,5 +1,5 @@
 -- Every object of the extension keeps the laws of the house.
-SELECT plan(14);
+SELECT plan(15);
 
 CREATE TEMP VIEW functions AS
 SELECT p.oid::regprocedure AS name, p.*, l.lanname
@@ -64,6 +64,14 @@ SELECT is_empty($$
 	SELECT name FROM functions
 	WHERE proparallel = 'u' AND provolatile <> 'v'
 $$, 'every stable or immutable function says whether it is parallel safe');
+
+-- A parallel worker has no client, whose address must be allowed, and may have an old snapshot.
+SELECT is_empty($$
+	SELECT name FROM functions
+	WHERE proparallel = 's' AND provolatile <> 'i'
+		AND (pronamespace = 'logsvc'::regnamespace OR proname LIKE 'require\_%'
+			OR prosrc ~ '\mrequire_(access|permission|worker|operator)\M')
+$$, 'what checks rights does not run in a parallel worker');
 
 -- ---- relations ----
 

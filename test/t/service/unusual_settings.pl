@@ -50,6 +50,13 @@ like($r->{json}{data}{rows}[0][2], qr/^20\d\d-\d\d-\d\dT[\d:.]+Z$/, 'times are I
 my $log = $t->log_text;
 unlike($log, qr/could not serialize|due to (statement|lock|transaction) timeout/, 'nothing was tried again');
 
+# Now that the database has the role of a user, and plans are parallel where they can be.
+my $parallel = $t->sql(q{SELECT name FROM pg_settings WHERE name IN ('debug_parallel_query', 'force_parallel_mode')});
+$t->sql("CREATE ROLE somebody; ALTER DATABASE $t->{database} SET role = 'somebody'; "
+	  . "ALTER DATABASE $t->{database} SET $parallel = on; ALTER DATABASE $t->{database} SET debug_print_plan = on");
+$ENV{PGOPTIONS} .= ' -c role=none';
+$t->restart;
+
 # Text that SQL functions take apart.
 my $rule = $t->http(POST => '/api/v1/alert-rules', token => $org->{token}, json => { name => 'slow', query => 'level=error', schedule => { everySeconds => 10 },
 	condition => { kind => 'count', op => '>', threshold => 5 }, groupBy => ['a "b" c'] })->{json}{data};
