@@ -64,6 +64,8 @@ is($t->http(PATCH => "/api/v1/alert-rules/$rule->{id}", token => $org->{token}, 
 	json => { severity => 'critical' })->{status}, 200, 'a version in quotes');
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.alert") > 0 }), 'the rule fires');
 
+unlike($t->log_text, qr/\[\d+\] LOG:  plan:/, 'no plan of the service is in the log, with what is searched');
+
 # ---- sessions ----
 
 # With a role's, a database's or their own settings, sessions get the same answers.
