@@ -8,7 +8,7 @@ use strict;
 use warnings;
 use utf8;
 
-use LogsvcReference qw(quote value is_builtin iso_of);
+use LogsvcReference qw(quote value is_builtin iso_of parse_time);
 use POSIX ();
 
 sub pick { return $_[ rand @_ ]; }
@@ -338,7 +338,12 @@ sub make_leaf
 		return [ 'compare', $field, $op,
 			{ kind => pick(qw(word string)), text => pick(grep { !/custom|K/ } @levels) } ]
 			if $op !~ /^!?=$/ && $field->{parts}[0] eq 'level' && !$field->{prefix};
-		return [ 'compare', $field, $op, constant_for($events, $field, $op =~ /^!?=$/) ];
+		my $constant = constant_for($events, $field, $op =~ /^!?=$/);
+		# Only times have an order with a time.
+		$constant = { kind => 'string', text => iso_of(pick(@$events)->{time}) }
+		  if $op !~ /^!?=$/ && is_builtin($field) && $field->{parts}[0] =~ /^(?:timestamp|ingested_at)$/
+		  && $constant->{kind} ne 'number' && !defined parse_time($constant->{text});
+		return [ 'compare', $field, $op, $constant ];
 	}
 	if ($kind < 0.82)
 	{
