@@ -278,8 +278,11 @@ refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 	else if (caught->id == LS_ERROR_INTERNAL && call->phase == LS_CALL_READING &&
 			 ERRCODE_TO_CATEGORY(caught->sqlstate) == ERRCODE_DATA_EXCEPTION)
 		caught->id = LS_ERROR_VALIDATION;
-	else if (caught->sqlstate == ERRCODE_READ_ONLY_SQL_TRANSACTION && call->standby)
-		/* Promoted meanwhile, it takes it at the second try. */
+	else if (caught->sqlstate == ERRCODE_READ_ONLY_SQL_TRANSACTION)
+		/*
+		 * A primary with default_transaction_read_only; or it was promoted meanwhile, and takes it at
+		 * the second try.
+		 */
 		caught->id = RecoveryInProgress() ? LS_ERROR_STANDBY : LS_ERROR_SERVICE_UNAVAILABLE;
 	else if (caught->sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED ||
 			 caught->sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE)

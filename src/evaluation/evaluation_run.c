@@ -143,7 +143,8 @@ typedef enum step_result
 {
 	STEP_DONE,
 	STEP_FAILED,
-	STEP_LOCKED /* another process has the lock of the organization's credits */
+	STEP_LOCKED,   /* another process has the lock of the organization's credits */
+	STEP_READ_ONLY /* default_transaction_read_only is on */
 } step_result;
 
 static step_result
@@ -160,6 +161,8 @@ run_step(void (*work)(void *), step *s)
 		return STEP_DONE;
 	if (caught.sqlstate == ERRCODE_LOCK_NOT_AVAILABLE)
 		return STEP_LOCKED;
+	if (caught.sqlstate == ERRCODE_READ_ONLY_SQL_TRANSACTION)
+		return STEP_READ_ONLY;
 	ereport(LOG, errcode(caught.sqlstate),
 			errmsg("logsvc could not account for an evaluation: %s", caught.format));
 	return STEP_FAILED;
@@ -516,6 +519,9 @@ reserve(ls_evaluation *evaluation)
 		case STEP_FAILED:
 			fail(evaluation, LS_ERROR_INTERNAL, NULL, NULL);
 			return;
+		case STEP_READ_ONLY:
+			fail(evaluation, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+			return;
 	}
 	evaluation->price = s.grant.price;
 	evaluation->provider_model = s.grant.provider_model;
@@ -621,6 +627,10 @@ answer_verdict(ls_evaluation *evaluation)
 		case STEP_FAILED:
 			give_back(evaluation);
 			fail(evaluation, LS_ERROR_INTERNAL, NULL, NULL);
+			return;
+		case STEP_READ_ONLY:
+			give_back(evaluation);
+			fail(evaluation, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
 			return;
 	}
 	evaluation->reservation = 0;

@@ -28,6 +28,8 @@ ls_worker_settings(void)
 		{"transaction_timeout", "0"}, /* from 17 on */
 		{"lock_timeout", "0"},
 		{"row_security", "on"},
+		/* No statement of the service runs for so long that compiling it pays. */
+		{"jit", "off"},
 		{"default_table_access_method", "heap"},
 		{"standard_conforming_strings", "on"},
 		{"transform_null_equals", "off"},

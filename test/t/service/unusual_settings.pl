@@ -18,7 +18,7 @@ $ENV{PGOPTIONS} = join ' ', map { "-c $_->[0]=$_->[1]" } @ordinary,
   [ row_security => 'on' ], map { [ $_ => 0 ] } grep { $has{$_} } qw(statement_timeout lock_timeout transaction_timeout);
 my $t = LogsvcTest->new(streaming => 1, conf => join "\n", $unusual, 'row_security = off',
 	"statement_timeout = '300ms'", "lock_timeout = '10ms'",
-	$has{transaction_timeout} ? "transaction_timeout = '1s'" : (), "logsvc.flush_interval = '200ms'");
+	$has{transaction_timeout} ? "transaction_timeout = '1s'" : (), "logsvc.flush_interval = '200ms'", "logsvc.model_region = 'eu'");
 my $org = $t->organization('acme', plan => 'enterprise');
 
 # ---- the service ----
@@ -65,6 +65,23 @@ is($t->http(PATCH => "/api/v1/alert-rules/$rule->{id}", token => $org->{token}, 
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.alert") > 0 }), 'the rule fires');
 
 unlike($t->log_text, qr/\[\d+\] LOG:  plan:/, 'no plan of the service is in the log, with what is searched');
+
+# ---- a primary that takes no changes ----
+
+$ENV{PGOPTIONS} .= ' -c default_transaction_read_only=off';
+$t->sql('ALTER SYSTEM SET default_transaction_read_only = on');
+$t->reload;
+my $write = sub { $t->http(PATCH => "/api/v1/alert-rules/$rule->{id}", token => $org->{token}, json => { severity => 'warning' }) };
+ok(wait_until(sub { $write->()->{status} >= 500 }), 'changes are refused');
+my $evaluation = $t->http(POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
+	json => { rows => [ { event => 'GET /health 200' } ], criteria => 'Are there no errors?' });
+is_deeply([ map { "$_->{status} $_->{json}{code}" } $write->(), $evaluation ], [ ('503 SERVICE_UNAVAILABLE') x 2 ],
+	'for a time, not as an error of the service') or diag $evaluation->{content};
+is($t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'level=error | stats count' })->{json}{data}{rows}[0][0],
+	300, 'searches go on');
+$t->sql('ALTER SYSTEM RESET default_transaction_read_only');
+$t->reload;
+ok(wait_until(sub { $write->()->{status} == 200 }), 'then it takes them again');
 
 # ---- sessions ----
 
