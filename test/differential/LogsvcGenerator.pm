@@ -341,7 +341,8 @@ sub make_leaf
 		my $constant = constant_for($events, $field, $op =~ /^!?=$/);
 		# Only times have an order with a time.
 		$constant = { kind => 'string', text => iso_of(pick(@$events)->{time}) }
-		  if $op !~ /^!?=$/ && is_builtin($field) && $field->{parts}[0] =~ /^(?:timestamp|ingested_at)$/
+		  if $op !~ /^!?=$/ && is_builtin($field)
+		  && $field->{parts}[0] =~ /^(?:timestamp|ingested_at)$/
 		  && $constant->{kind} ne 'number' && !defined parse_time($constant->{text});
 		return [ 'compare', $field, $op, $constant ];
 	}
