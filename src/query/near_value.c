@@ -6,8 +6,8 @@
  *	  these are the values that there are.
  *
  * Each value is counted first, so that searches which rightly find nothing cost little.  Where the range
- * has many parts, only a search for nothing else is explained: what it has not found need not be counted,
- * and a sample of the values is enough.
+ * has many parts, only a search for nothing else is explained: what it has not found need not be counted.
+ * A sample of the values is enough: a field may have as many of them as there are events.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,12 +20,14 @@
 #define MOST_DIGITS 3 /* web-1 may be misspelt */
 #define MOST_NAMED 5
 #define SAMPLE 4096 /* see ls_scan_session: some 10 ms */
+#define SAMPLE_OF_FEW_PARTS 16384
 
 typedef struct known_values
 {
 	ls_arena *arena;
 	ls_str items[MOST_KNOWN]; /* texts */
 	uint32 n;
+	bool lists;   /* there are lists of texts or numbers */
 	ls_buf named; /* the most frequent ones, as the language takes them */
 	int n_named;
 } known_values;
@@ -56,8 +58,13 @@ take_value(void *context, const ls_position *position, char **texts)
 	ls_json_value value;
 	ls_json j;
 
-	if (texts[0] == NULL || texts[0][0] == '{' || texts[0][0] == '[' || known->n == MOST_KNOWN)
+	if (texts[0] == NULL || texts[0][0] == '{' || known->n == MOST_KNOWN)
 		return true;
+	if (texts[0][0] == '[')
+	{
+		known->lists = known->lists || strchr("]{[", texts[0][1]) == NULL;
+		return true;
+	}
 	ls_json_init(&j, ls_arena_strdup(known->arena, ls_str_of_cstring(texts[0])), known->arena, 1);
 	if (!ls_json_read(&j, &value))
 		return true;
@@ -72,11 +79,14 @@ ls_search_name_values(const ls_search *search, const ls_query_filter *within, co
 					  const char *field)
 {
 	known_values *known = palloc0(sizeof(known_values));
+	ls_search sampled = *search;
 
 	known->arena = search->arena;
 	ls_buf_init(&known->named, search->arena);
-	(void) ls_search_ask_within(search, within, psprintf("%s | top %d %s", text, MOST_NAMED, field),
-								MOST_NAMED, take_value, known);
+	sampled.sample = SAMPLE_OF_FEW_PARTS;
+	(void) ls_search_ask_within(&sampled, within,
+								psprintf("%s | top %d %s", text, MOST_NAMED, field), MOST_NAMED,
+								take_value, known);
 	if (known->n_named == 0 || known->named.failed)
 		return NULL;
 	return psprintf("%.*s%s", (int) known->named.len, known->named.data,
@@ -109,9 +119,6 @@ ls_search_explains_value(const ls_search *search, const ls_query_field *field,
 	return !ls_search_is_noted(search, value->span);
 }
 
-/* A list of texts or numbers as its JSON, but no text that stands in brackets. */
-#define LIST "^\\[(\\\"[^\\\"]*\\\"|-?[0-9.]+|true|false|null)(,.*)?\\]$"
-
 /* What finds the value among elements of a list. */
 static void
 append_element(StringInfo out, const ls_query_value *value)
@@ -132,11 +139,9 @@ static bool
 note_element(ls_search *search, ls_query_span span, const char *name, const ls_query_value *value)
 {
 	StringInfoData meant;
-	bool lists = false;
 
 	if (memchr(value->text.data, '"', value->text.len) != NULL ||
-		memchr(value->text.data, '\\', value->text.len) != NULL ||
-		!ls_search_any(search, psprintf("%s MATCHES \"" LIST "\"", name), &lists) || !lists)
+		memchr(value->text.data, '\\', value->text.len) != NULL)
 		return false;
 	initStringInfo(&meant);
 	appendStringInfoString(&meant, name);
@@ -218,8 +223,6 @@ note_value(ls_search *search, const ls_query_field *field, const ls_query_value 
 		ls_query_write_text(&text, value->text);
 	if (text.failed)
 		return;
-	if (field->builtin == LS_QUERY_NOT_BUILTIN && note_element(search, span, name, value))
-		return;
 	count = few ? ls_search_count(
 					  search, psprintf("%s=%.*s | stats count", name, (int) text.len, text.data))
 				: "0";
@@ -227,14 +230,16 @@ note_value(ls_search *search, const ls_query_field *field, const ls_query_value 
 		return;
 	known->arena = search->arena;
 	ls_buf_init(&known->named, search->arena);
-	if (!few)
-		sampled.sample = SAMPLE;
+	sampled.sample = few ? SAMPLE_OF_FEW_PARTS : SAMPLE;
 	if (!is_id(field))
 		(void) ls_search_ask(
 			&sampled,
 			few ? psprintf("%s=* | eval value = %s | top %d value", name, name, MOST_KNOWN)
 				: psprintf("| top %d %s", MOST_KNOWN, name),
 			MOST_KNOWN, take_value, known);
+	if (known->lists && field->builtin == LS_QUERY_NOT_BUILTIN &&
+		note_element(search, span, name, value))
+		return;
 	if (spelt && note_near(search, field, value, known))
 		return;
 	/* Without any value, the field is unknown, which another warning says. */

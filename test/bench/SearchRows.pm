@@ -110,6 +110,8 @@ sub search_rows
 			$count->("event ILIKE '%uthenticat%'") ],
 		[ 'request_id that no event has' => 'request_id=00000000000000000000000000000000', \&ids_of,
 			$select->($id, "attributes @> '{\"request_id\": \"00000000000000000000000000000000\"}'") ],
+		[ 'request_id that no event has, explained' => 'request_id=misspelt', \&ids_of,
+			$select->($id, "attributes @> '{\"request_id\": \"misspelt\"}'") ],
 		[ 'count by level' => '* | stats count by level', \&values_of,
 			$select->('level, count(*)', '', 'GROUP BY 1'), grows => 1 ],
 		[ 'hourly histogram' => '* | timechart span=1h count', \&values_of,
