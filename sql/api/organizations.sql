@@ -539,6 +539,7 @@ BEGIN
 				WHERE m.organization_id = doomed AND m.month = logsvc_internal.credit_month(at)), 0)
 			WHERE p.organization_id = doomed;
 			DELETE FROM logsvc_internal.organization o WHERE o.id = doomed;
+			RAISE LOG 'logsvc erased organization %, which was deleted 7 days ago', logsvc_internal.public_id('org_', doomed);
 		END IF;
 	END LOOP;
 END

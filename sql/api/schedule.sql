@@ -4,6 +4,7 @@
 -- can tell it another one.  One that fails undoes its own work only, and is
 -- tried again after a minute.  A clock that was set back makes all due.  One that
 -- waits for a row that some session has locked fails too: the others come after it.
+-- On a restored copy, what was kept to its time stays.
 CREATE OR REPLACE FUNCTION logsvc_internal.run_scheduled(at timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (task text, failure text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -15,7 +16,8 @@ DECLARE
 BEGIN
   FOR t IN
     SELECT * FROM logsvc_internal.scheduled_task s
-     WHERE s.next_run_at <= at OR s.last_run_at > at
+     WHERE (s.next_run_at <= at OR s.last_run_at > at)
+       AND NOT (current_setting('logsvc.mode', true) = 'restored' AND s.name = ANY ('{erase_organizations,remove_dropped_indexes,purge_accounts,purge_alerts,purge_audit,purge_dead_letters,purge_deletions,purge_deliveries,purge_exports,purge_mails,purge_status,thin_health}'))
      ORDER BY s.name FOR UPDATE SKIP LOCKED
   LOOP
     task := t.name;

@@ -56,6 +56,11 @@ ls_wait_event(const char *name)
 #endif
 }
 
+/* One function for all classes from 16 on; of relations only, and callers include catalog/pg_class.h and utils/acl.h. */
+#if PG_VERSION_NUM < 160000
+#define object_ownercheck(class_id, relation, role) pg_class_ownercheck(relation, role)
+#endif
+
 /* Runs a query for up to that many more rows; callers include executor/executor.h. */
 #if PG_VERSION_NUM >= 180000
 #define ls_executor_run(query, rows) ExecutorRun(query, ForwardScanDirection, rows)

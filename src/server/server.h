@@ -191,7 +191,7 @@ typedef enum ls_limits_kind
 typedef enum ls_mode_kind
 {
 	LS_MODE_NORMAL,
-	LS_MODE_RESTORED /* no alerts, exports, mails and webhooks */
+	LS_MODE_RESTORED /* no alerts, exports, mails and webhooks; nothing is removed */
 } ls_mode_kind;
 
 typedef enum ls_smtp_tls_kind

@@ -100,6 +100,8 @@ ls_compactor_loop(ls_slot *slot)
 	do
 	{
 		TimestampTz start = GetCurrentTimestamp();
+		/* What a copy was restored for may be what its original has removed since. */
+		bool removes = ls_mode != LS_MODE_RESTORED;
 
 		if (ls_queue_waiting() > (uint64) ls_queue_limit / 2 && busy++ < WAIT_BUSY_TIMES)
 		{
@@ -113,12 +115,14 @@ ls_compactor_loop(ls_slot *slot)
 			looked = GetCurrentTimestamp();
 		}
 		timeout = interval - ms_since(looked);
-		if (retention != NULL && (expired || ms_since(retained) >= RETENTION_INTERVAL))
+		expired = expired && removes;
+		deleting = deleting && removes;
+		if (retention != NULL && removes && (expired || ms_since(retained) >= RETENTION_INTERVAL))
 		{
 			expired = ls_retention_step(retention);
 			retained = GetCurrentTimestamp();
 		}
-		if (deleting || ms_since(deleted) >= DELETION_INTERVAL)
+		if (removes && (deleting || ms_since(deleted) >= DELETION_INTERVAL))
 		{
 			deleting = ls_deletion_step();
 			deleted = GetCurrentTimestamp();
@@ -141,7 +145,7 @@ ls_compactor_loop(ls_slot *slot)
 		}
 		if (expired || deleting || moving || filtering || ls_compactor_waits(compactor))
 			timeout = ms_since(start);
-		else
+		else if (removes)
 			timeout = Min(timeout, DELETION_INTERVAL - ms_since(deleted));
 	} while (ls_worker_wait(Max(timeout, 0)));
 }

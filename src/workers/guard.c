@@ -175,6 +175,7 @@ utility(PlannedStmt *statement, const char *query, bool read_only_tree,
 	bool creates =
 		IsA(statement->utilityStmt, CreateExtensionStmt) && changes_service(statement->utilityStmt);
 
+	ls_guard_locks(statement->utilityStmt);
 	ls_guard_role(statement->utilityStmt);
 	ls_guard_tenant(statement->utilityStmt);
 	ls_guard_nesting(statement->utilityStmt);

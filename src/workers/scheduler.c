@@ -55,6 +55,7 @@ ls_scheduler_loop(ls_slot *slot)
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not run its scheduled tasks: %s", caught.format));
 		ls_metrics_look_up();
-		deferred = ls_deferred_keep();
+		/* Events that have waited too long would be discarded. */
+		deferred = ls_mode == LS_MODE_RESTORED ? -1 : ls_deferred_keep();
 	} while (ls_worker_wait(deferred >= 0 ? Min(deferred, next_minute()) : next_minute()));
 }

@@ -40,10 +40,11 @@ ls_worker_settings(void)
 		{"TimeZone", "UTC"},
 		{"bytea_output", "hex"},
 		{"extra_float_digits", "1"},
-		/* Plans hold events and secrets, which would go to the log. */
+		/* Plans, and the arguments of calls in them, hold events, passwords and secrets. */
 		{"debug_print_parse", "off"},
 		{"debug_print_rewritten", "off"},
 		{"debug_print_plan", "off"},
+		{"auto_explain.log_min_duration", "-1"},
 	};
 
 	for (size_t i = 0; i < lengthof(settings); i++)

@@ -128,4 +128,10 @@ extern void ls_guard_role(Node *statement);
  */
 extern void ls_guard_tenant(Node *statement);
 
+/*
+ * Raises an error for a statement that would lock a relation before PostgreSQL asks whether the user may
+ * run it, and he may not: of any user but superusers, in any database.
+ */
+extern void ls_guard_locks(Node *statement);
+
 #endif /* LS_WORKERS_H */

@@ -13,9 +13,10 @@ my $t = LogsvcTest->new(ready => 0, conf => 'max_prepared_transactions = 2');
 # A psql that stays: statements are sent and answered one by one.
 sub session
 {
+	my (@options) = @_;
 	my ($out, $in);
 	my $pid = open2($out, $in, 'psql', '-XAtq', '-v', 'VERBOSITY=sqlstate', '-d',
-		$t->node->connstr('postgres'));
+		$t->node->connstr('postgres'), @options);
 	return { in => $in, out => $out, pid => $pid };
 }
 
@@ -117,6 +118,36 @@ is(($t->sql_error("BEGIN; SELECT 1; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'
 
 close $_->{in} foreach $one, $two;
 waitpid $_->{pid}, 0 foreach $one, $two;
+
+# ---- a role that may do no more than connect ----
+
+# Who waits for an exclusive lock on a catalog lets nobody connect: no right, no wait.
+$t->sql('CREATE ROLE passer LOGIN; CREATE DATABASE another TEMPLATE template0');
+my $reader = session('-U', 'passer');
+is((do_sql($reader, 'BEGIN; SELECT (SELECT count(*) FROM pg_class) + (SELECT count(*) FROM pg_roles) '
+	. '+ (SELECT count(*) FROM pg_database) > 0'))[1], 't', 'a reader of catalogs');
+foreach my $database (qw(postgres another))
+{
+	foreach my $statement ('CREATE RULE r AS ON UPDATE TO pg_database DO INSTEAD NOTHING',
+		'CREATE RULE r AS ON UPDATE TO pg_authid DO INSTEAD NOTHING',
+		'CREATE RULE r AS ON UPDATE TO pg_catalog.pg_class DO INSTEAD NOTHING',
+		'ALTER INDEX pg_database_oid_index DEPENDS ON EXTENSION plpgsql',
+		'ALTER TRIGGER t ON pg_class DEPENDS ON EXTENSION plpgsql',
+		'CREATE TRIGGER t AFTER INSERT ON pg_class EXECUTE FUNCTION suppress_redundant_updates_trigger()',
+		'CREATE STATISTICS s ON relname, relkind FROM pg_class',
+		q{COMMENT ON TABLE pg_class IS 'x'}, q{COMMENT ON COLUMN pg_class.relname IS 'x'},
+		q{SECURITY LABEL ON TABLE pg_class IS 'x'})
+	{
+		my ($state, $message) = ($t->sql_error("SET lock_timeout = '2s'; SET role = passer; $statement", database => $database))[1, 2];
+		is("$state $message" =~ s/ (relation|table|index|view) \S+$//r, '42501 ' . ($statement =~ /TRIGGER t AFTER/
+			? 'permission denied for' : 'must be owner of'), "$database: $statement");
+	}
+}
+is(($t->sql_error('CREATE TABLE own (n int); ALTER TABLE own OWNER TO passer; SET role = passer; '
+	. q{CREATE RULE r AS ON UPDATE TO own DO INSTEAD NOTHING; COMMENT ON COLUMN own.n IS 'x'}))[1], '', 'an owner may');
+close $reader->{in};
+waitpid $reader->{pid}, 0;
+$t->sql('DROP TABLE own; DROP DATABASE another; DROP ROLE passer');
 
 # ---- dump and restore ----
 

@@ -175,6 +175,33 @@ foreach my $kill (qw(worker server))
 }
 unlike($t->log_text, qr/logsvc could not/, 'nothing failed');
 
+# ---- a restored copy ----
+
+# What its original has removed since may be what it was restored for.
+my $kept = partition(19);
+ingest('free', days(19, 22));
+my $gone = $t->organization('gone', plan => 'free');
+ingest('gone', days(1));
+is($t->http(DELETE => '/api/v1/logs', token => $org{pro}{token}, json => { q => 'index=main earliest=-60d', reason => 'test' })->{status}, 202, 'a deletion');
+$t->sql("UPDATE logsvc_internal.organization SET deleted_at = now() - interval '8 days' WHERE slug = 'gone'");
+$t->set('logsvc.mode', 'restored');
+compactors(1);
+$t->sql("UPDATE logsvc_internal.scheduled_task SET next_run_at = '-infinity'");
+$t->restart;
+my $copy_pro = ages('pro');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.scheduled_task WHERE next_run_at > now()") > 3 }), 'tasks run');
+ok(stays(sub { there($kept) && ages('free') =~ /19 22/ && ages('pro') eq $copy_pro && $copy_pro ne ''
+	&& $t->sql("SELECT count(*) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = p.organization_id WHERE o.slug = 'gone'") }, 3),
+	'a restored copy removes nothing');
+is($t->sql("SELECT string_agg(name, ' ' ORDER BY name) FROM logsvc_internal.scheduled_task WHERE last_run_at IS NULL OR next_run_at = '-infinity'"),
+	'erase_organizations purge_accounts purge_alerts purge_audit purge_dead_letters purge_deletions purge_deliveries purge_exports purge_mails purge_status remove_dropped_indexes thin_health',
+	'these tasks wait');
+$t->set('logsvc.mode', 'normal');
+ok(wait_until(sub { !there($kept) && ages('free') !~ /19|22/ && ages('pro') eq '' }, 90), 'until it is the original');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.organization WHERE slug = 'gone'") == 0 }, 90), 'the organization, too');
+like($t->log_text, qr/LOG:  logsvc erased organization org_\w+, which was deleted 7 days ago/, 'which the log says');
+compactors(0);
+
 # ---- a server that is read-only ----
 
 my $last = partition(20);
