@@ -56,10 +56,12 @@
 /*
  * Moving is worthwhile for a fifth of the file, and 4 MB.  The worst case is a tail of
  * live parts: it writes a byte for each byte given back, plus WAL for the old pages.
- * A year of days with 4 MB each is a GB.
+ * A file of which little is live is worth it from half a MB on: of a small day, after its retention, only
+ * the audit log stays, for a year.
  */
 #define MIN_GAIN_SHARE 5
 #define MIN_GAIN ((BlockNumber) (4 * 1024 * 1024 / BLCKSZ))
+#define MIN_GAIN_OF_MOST ((BlockNumber) (512 * 1024 / BLCKSZ))
 
 /* The map is coarse and holes do not fit exactly: 1 / this of the room stays unused. */
 #define SPARE_SHARE 16
@@ -95,12 +97,13 @@ static const char *const shrink_options[] = {
 /*
  * Options of a partition and its TOAST table: the next autovacuum freezes all rows, at the
  * latest ten million transactions later.  Otherwise many days would be frozen together, when
- * their transaction ids get old.  A later autovacuum reads no frozen page.
+ * their transaction ids get old.  A later autovacuum reads no frozen page.  What retention removes of a
+ * small day would stay below the threshold of days on which merging goes on.
  */
 static const char *const freeze_options[] = {
-	"autovacuum_vacuum_insert_threshold=0", "autovacuum_vacuum_insert_scale_factor=0",
-	"autovacuum_freeze_min_age=0", "autovacuum_freeze_table_age=0",
-	"autovacuum_freeze_max_age=10000000"};
+	"autovacuum_vacuum_threshold=0",           "autovacuum_vacuum_insert_threshold=0",
+	"autovacuum_vacuum_insert_scale_factor=0", "autovacuum_freeze_min_age=0",
+	"autovacuum_freeze_table_age=0",           "autovacuum_freeze_max_age=10000000"};
 
 /* When to look at a partition again. */
 typedef struct past_partition
@@ -305,6 +308,15 @@ is_quiet(ls_reclaim *r)
 	return true;
 }
 
+static bool
+is_worthwhile(const ls_reclaim *r)
+{
+	BlockNumber gain = r->length - r->keep;
+
+	return gain >= Max(MIN_GAIN, r->length / MIN_GAIN_SHARE) ||
+		   (gain >= MIN_GAIN_OF_MOST && gain >= r->length - r->length / 4);
+}
+
 /* Is it worth it?  If not, all rows are where they stay, and may be frozen. */
 static void
 examine(void *context)
@@ -313,7 +325,7 @@ examine(void *context)
 	Relation partition;
 	Relation toast;
 	Oid toast_oid;
-	bool is_large;
+	bool may_gain;
 	bool freeze;
 
 	r->over = true;
@@ -327,19 +339,19 @@ examine(void *context)
 	if (!OidIsValid(toast_oid))
 		return;
 	toast = table_open(toast_oid, AccessShareLock);
-	is_large = RelationGetNumberOfBlocks(toast) >= MIN_GAIN;
+	may_gain = RelationGetNumberOfBlocks(toast) >= MIN_GAIN_OF_MOST;
 	freeze = r->is_day && !has_options(r, "p", freeze_options, lengthof(freeze_options));
-	if (is_large || freeze)
+	if (may_gain || freeze)
 	{
 		if (!is_quiet(r))
 		{
 			r->next = GetCurrentTimestamp() + NOT_QUIET_INTERVAL;
 			freeze = false;
 		}
-		else if (is_large)
+		else if (may_gain)
 		{
 			read_map(r, toast);
-			r->over = r->length - r->keep < Max(MIN_GAIN, r->length / MIN_GAIN_SHARE);
+			r->over = !is_worthwhile(r);
 		}
 	}
 	table_close(toast, NoLock);

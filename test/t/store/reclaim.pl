@@ -265,5 +265,28 @@ $t->set('autovacuum', 'on');
 ok(wait_until(sub { $t->sql("SELECT bool_and(pg_relation_size(r) / 8192 = (pg_visibility_map_summary(r)).all_frozen) FROM "
 	. "unnest(ARRAY['$name', '$toast']::regclass[]) r") eq 't' }), 'autovacuum freezes it');
 
+# ---- a small day after its retention ----
+
+# What is left is at the end of the file, as parts of the audit log are.
+age($name);
+compactors(1);
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM $name WHERE level < 9") == @orgs }), 'the day is merged');
+compactors(0);
+$t->sql("DELETE FROM $name WHERE id NOT IN (SELECT id FROM $name ORDER BY octet_length(body) LIMIT 3)");
+$t->sql("VACUUM FULL $name");
+my $last_part = $t->sql("SELECT p.id FROM $name p JOIN (SELECT max(ctid) AS at, md5(string_agg(chunk_data, '' ORDER BY chunk_seq)) AS hash "
+	. "FROM $toast GROUP BY chunk_id) c ON c.hash = md5(p.body) ORDER BY c.at DESC LIMIT 1");
+age($name);
+my $before = size($name);
+cmp_ok($before, '<', 4 << 20, 'a day of less than 4 MB');
+$t->sql("DELETE FROM $name WHERE id <> $last_part");
+ok(wait_until(sub { $t->sql("SELECT n_dead_tup = 0 AND n_tup_del > 0 FROM pg_stat_all_tables WHERE relid = '$toast'::regclass") eq 't' }),
+	'its space is vacuumed soon');
+ok($before > 512 << 10 && size($name) > 0.9 * $before, 'but what is left keeps the file') or diag size($name), " of $before";
+look();
+ok(wait_until(sub { size($name) < 0.5 * $before }), 'until it has moved') or diag size($name), " of $before";
+is($t->sql("SELECT string_agg(id::text, ' ') FROM $name"), $last_part, 'it is still there');
+is($t->sql('SELECT count(*) FROM logsvc.verify_parts()'), 0, 'and as it should be');
+
 $t->stop;
 done_testing;
