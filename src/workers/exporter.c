@@ -215,6 +215,7 @@ ls_exporter_loop(ls_slot *slot)
 	export_turn turn = {.worker = slot->index};
 	char lock_timeout[32];
 	ls_caught caught;
+	long retry = RETRY_WAIT;
 	long timeout;
 
 	/* A session of a tenant may hold the head of an audit log for hours. */
@@ -231,9 +232,11 @@ ls_exporter_loop(ls_slot *slot)
 		if (!ls_transaction(take, &turn, &caught))
 		{
 			complain(&caught, "look for scheduled exports");
-			timeout = RETRY_WAIT;
+			timeout = retry;
+			retry = Min(2 * retry, LONGEST_WAIT);
 			continue;
 		}
+		retry = RETRY_WAIT;
 		if (turn.found)
 		{
 			if (!use_turn(&turn))

@@ -81,6 +81,7 @@ is_deeply([ map { "$_->{status} $_->{json}{code}" } $write->(), $evaluation ], [
 	'for a time, not as an error of the service') or diag $evaluation->{content};
 is($t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'level=error | stats count' })->{json}{data}{rows}[0][0],
 	300, 'searches go on');
+like($t->log_text, qr/\[\d+\] LOG:  logsvc [^\n]*cannot execute [A-Z ]+ in a read-only transaction/, 'the log says what could not be done');
 $t->sql('ALTER SYSTEM RESET default_transaction_read_only');
 $t->reload;
 ok(wait_until(sub { $write->()->{status} == 200 }), 'then it takes them again');
