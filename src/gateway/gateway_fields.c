@@ -144,9 +144,23 @@ take_connection(ls_connection *c, ls_str value)
 	}
 }
 
+/* Does a field of that name come from a proxy?  X-Forwarded-For has a place of its own. */
+static bool
+is_of_proxy(ls_str name)
+{
+	static const char prefix[] = "X-Forwarded";
+	size_t len = sizeof(prefix) - 1;
+
+	return ls_str_eq_nocase(name, LS_STR("Via")) || ls_str_eq_nocase(name, LS_STR("Forwarded")) ||
+		   ls_str_eq_nocase(name, LS_STR("X-Real-IP")) ||
+		   (name.len > len &&
+			ls_str_eq_nocase(ls_str_make(name.data, len), ls_str_make(prefix, len)));
+}
+
 static void
 take_other(ls_connection *c, ls_str name, ls_str value)
 {
+	c->proxied |= is_of_proxy(name);
 	switch (name.len)
 	{
 		case 7:
@@ -191,7 +205,7 @@ ls_request_fields(ls_connection *c, const char *header, size_t len)
 	size_t at = 0;
 
 	memset(request, 0, sizeof(*request));
-	c->asks_close = c->asks_keep_alive = c->elastic = c->cross_site = false;
+	c->asks_close = c->asks_keep_alive = c->elastic = c->cross_site = c->proxied = false;
 	memset(&c->offer, 0, sizeof(c->offer));
 	if (!ls_http_next_line(ls_str_make(header, len), &at, &name, &line))
 		return;

@@ -216,6 +216,7 @@ typedef struct ls_connection
 	bool asks_keep_alive; /* Connection: keep-alive */
 	bool elastic;         /* it looks like a client of Elasticsearch */
 	bool cross_site;      /* a page of another site has sent the browser here */
+	bool proxied;         /* another field than X-Forwarded-For says that a proxy passed it on */
 	char *header;         /* kept while the body is read */
 	size_t header_len;
 	uint64_t body_left;       /* bytes that Content-Length still promises */

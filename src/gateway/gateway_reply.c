@@ -752,6 +752,7 @@ reply_metrics(ls_connection *c)
 	char text[512];
 
 	c->request.remote = ls_str_make(c->remote, strlen(c->remote));
+	c->request.flags = c->proxied ? LS_REQUEST_PROXIED : 0;
 	if (hooks->metrics != NULL)
 		hooks->metrics(hooks->context, &c->request, &answer);
 	if (answer.status == 200)

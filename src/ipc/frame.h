@@ -50,6 +50,9 @@ typedef enum ls_frame_kind
 /* The browser says that a page of another site has sent it here (Sec-Fetch-Site). */
 #define LS_REQUEST_CROSS_SITE 64
 
+/* Set for the host's answer to GET /metrics only: a field says that a proxy passed it on. */
+#define LS_REQUEST_PROXIED 128
+
 /*
  * One HTTP request as a worker sees it.  Texts are empty when the header was
  * not sent.  They are what a client sent: not yet trusted.

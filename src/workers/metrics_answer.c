@@ -196,7 +196,7 @@ ls_metrics_may_read(const ls_request *request, ls_metrics_answer *answer)
 	if (!ls_address_parse(request->remote, &remote) ||
 		!ls_client_address(request->remote, request->forwarded_for, trusted, &client) ||
 		!ls_networks_contain(ls_str_of_cstring(ls_operator_networks), &client) ||
-		(request->forwarded_for.data != NULL &&
+		((request->forwarded_for.data != NULL || (request->flags & LS_REQUEST_PROXIED) != 0) &&
 		 (request->forwarded_for.len == 0 || !ls_networks_contain(trusted, &remote))))
 		return refuse(answer, 403, "FORBIDDEN",
 					  "metrics are for operators: the address is not in logsvc.operator_networks");

@@ -213,6 +213,9 @@ is(answer(headers => { 'X-API-Key' => $acme->{full_key} }), '403 FORBIDDEN', 'in
 is(answer(session => $t->session($acme->{email}), organization => 'acme'), '403 FORBIDDEN', 'a session');
 is(answer(headers => { 'X-Forwarded-For' => '127.0.0.1' }), '403 FORBIDDEN', 'through a proxy that is not trusted');
 is(answer(headers => { 'X-Forwarded-For' => '' }), '403 FORBIDDEN', '... also one that does not say for whom');
+my @of_proxies = map { [ %$_ ] } { 'X-Real-IP' => '127.0.0.1' }, { 'Forwarded' => 'for=127.0.0.1' }, { 'via' => '1.1 nginx' },
+	{ 'X-Forwarded-Host' => 'logs.example' };
+is(answer(headers => {@$_}), '403 FORBIDDEN', "... nor one that says it by $_->[0]") foreach @of_proxies;
 $t->set('logsvc.trusted_proxies', '127.0.0.1');
 ok(wait_until(sub { answer(headers => { 'X-Forwarded-For' => '203.0.113.5, 127.0.0.1' }) eq '403 FORBIDDEN'
 	&& answer(headers => { 'X-Forwarded-For' => '127.0.0.1, 203.0.113.5' }) eq '403 FORBIDDEN' }, 10),
@@ -220,6 +223,8 @@ ok(wait_until(sub { answer(headers => { 'X-Forwarded-For' => '203.0.113.5, 127.0
 $t->set('logsvc.operator_networks', '127.0.0.0/8, 203.0.113.0/24');
 ok(wait_until(sub { answer(headers => { 'X-Forwarded-For' => '203.0.113.5' }) eq '200 ' }, 10),
 	'one of an operator, behind it');
+is(answer(headers => { @$_, 'X-Forwarded-For' => '203.0.113.5' }), '200 ', "... also with $_->[0]") foreach @of_proxies;
+is(answer(headers => {@$_}), '403 FORBIDDEN', "... not when it says by $_->[0] only that it is a proxy") foreach @of_proxies;
 $t->set('logsvc.operator_networks', '');
 ok(wait_until(sub { answer() eq '403 FORBIDDEN' }, 10), 'no network: nobody');
 $t->set('logsvc.operator_networks', '127.0.0.1');
