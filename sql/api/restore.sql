@@ -49,7 +49,7 @@ RETURNS TABLE (slug text, kind text, ended bigint)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	known CONSTANT text[] := '{token,api_key,invitation,share_link,database_role,session,mail_link,password}';
+	known CONSTANT text[] := '{token,api_key,invitation,share_link,database_role,session,mail_link,password,pipeline_key}';
 	before timestamptz := coalesce(since, 'infinity');
 	target uuid;
 	account record;
@@ -61,8 +61,9 @@ DECLARE
 	by_restore CONSTANT jsonb := '{"by": "restore"}';
 BEGIN
 	PERFORM logsvc_internal.require_operator();
-	-- Passwords only for who asks: people without mail would be locked out.
-	kinds := coalesce(kinds, array_remove(known, 'password'));
+	-- Passwords only for who asks: people without mail would be locked out.  Keys of pipelines too: the hashes
+	-- of masks are others from then on.
+	kinds := coalesce(kinds, array_remove(array_remove(known, 'password'), 'pipeline_key'));
 	IF NOT kinds <@ known OR array_position(kinds, NULL) IS NOT NULL THEN
 		PERFORM logsvc_internal.invalid('kinds', 'must be of ' || array_to_string(known, ', '));
 	END IF;
@@ -105,7 +106,13 @@ BEGIN
 		database_role AS (
 			DELETE FROM logsvc_internal.role_binding b
 			WHERE (target IS NULL OR b.organization_id = target) AND b.created_at < before AND 'database_role' = ANY (kinds)
-			RETURNING b.organization_id, b.role_name)
+			RETURNING b.organization_id, b.role_name),
+		-- It has no time: whoever names it has a reason.
+		pipeline_key AS (
+			UPDATE logsvc_internal.pipeline_key k
+			SET key = sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+			WHERE (target IS NULL OR k.organization_id = target) AND 'pipeline_key' = ANY (kinds)
+			RETURNING k.organization_id)
 		SELECT o.id, o.slug, x.kind, x.action, logsvc_internal.public_id(x.prefix, x.id) AS resource, x.details, x.mail
 		FROM (
 			SELECT t.organization_id, 'token', 'token.revoked', 'tok_', t.id,
@@ -119,6 +126,8 @@ BEGIN
 				'{"kind": "org"}', NULL FROM share_link l
 			UNION ALL SELECT b.organization_id, 'database_role', 'database_role.unbound', 'org_', b.organization_id,
 				jsonb_build_object('role', b.role_name), NULL FROM database_role b
+			UNION ALL SELECT p.organization_id, 'pipeline_key', 'pipeline_key.changed', 'org_', p.organization_id,
+				'{}', NULL FROM pipeline_key p
 			) AS x (organization_id, kind, action, prefix, id, details, mail)
 		JOIN logsvc_internal.organization o ON o.id = x.organization_id
 		ORDER BY o.id, x.kind, x.id

@@ -22,6 +22,8 @@ $t->sql("CREATE ROLE grafana LOGIN; GRANT logsvc_tenant TO grafana; SELECT logsv
 is($t->http(POST => '/api/v1/invitations', token => $org->{token},
 	json => { email => 'bob@acme.example', role => 'viewer' })->{status}, 201, 'an invitation');
 $t->sql("UPDATE logsvc_internal.user_account SET password_hash = 'x'");
+is($t->http(POST => '/api/v1/pipelines', token => $_->{token}, json => { name => 'mask', processors => [
+	{ type => 'mask', field => 'event', preset => 'email', hash => JSON::PP::true } ] })->{status}, 201, 'a mask that hashes') foreach $org, $other;
 $t->sql("SELECT logsvc_internal.mail_link(u, 'reset_password', '/reset-password', interval '1 hour')"
 	. " FROM logsvc_internal.user_account u WHERE email = '$org->{email}'");
 my $mode = "SELECT state || ': ' || found FROM logsvc.doctor() WHERE \"check\" = 'mode'";
@@ -106,6 +108,17 @@ is($c->sql("SELECT logsvc.verify_audit('acme')->>'valid'"), 'true', 'the chain i
 like($c->sql($mode), qr/^warning: logsvc\.mode = restored: no alerts[^;]*$/, 'it no longer asks');
 is($c->sql("SELECT * FROM logsvc.after_restore('$since')"), '', 'a second call finds nothing');
 is($c->sql("SELECT * FROM logsvc.after_restore('$since', kinds => '{password}')"), '|password|2', 'passwords, for who asks');
+
+# Who has the dump could find what a mask has hashed by trying: for who asks, another key.
+my @keys = map { $c->sql("SELECT encode(key, 'hex') FROM logsvc_internal.pipeline_key k JOIN logsvc_internal.organization o"
+	. " ON o.id = k.organization_id WHERE slug = '$_'") } qw(acme other);
+is($c->sql("SELECT * FROM logsvc.after_restore(organization => 'acme', kinds => '{pipeline_key}')"), 'acme|pipeline_key|1', 'a key of masks');
+my @after = map { $c->sql("SELECT encode(key, 'hex') FROM logsvc_internal.pipeline_key k JOIN logsvc_internal.organization o"
+	. " ON o.id = k.organization_id WHERE slug = '$_'") } qw(acme other);
+isnt($after[0], $keys[0], 'is another one');
+like($after[0], qr/^[0-9a-f]{64}$/, '... as long');
+is($after[1], $keys[1], '... of that organization only');
+is($c->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = 'pipeline_key.changed'"), 1, 'in its audit log');
 $c->stop;
 
 # ---- other copies ----
