@@ -350,6 +350,76 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.check_stream(xid8) IS
 'Checks the rows of a stream that a transaction has copied: complete, undamaged, of one organization; returns its format';
 
+-- What no server writes, but who makes a stream by hand can, and what then is in the way of operators
+-- (views that add numbers up) or of the organization itself (lists of its resources).
+CREATE OR REPLACE FUNCTION logsvc_internal.check_stream_values(mine xid8, renamed boolean) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+DECLARE
+	r record;
+	number bigint;
+	schema text;
+	problem text;
+BEGIN
+	SELECT s.number INTO number FROM logsvc_internal.import_row s
+	JOIN (VALUES ('part', 'min_time'), ('part', 'max_time'), ('part', 'created_at'), ('queue', 'min_time'), ('queue', 'max_time'),
+		('deferred', 'min_time'), ('deferred', 'max_time'), ('dead_letter', 'min_time'), ('dead_letter', 'max_time'),
+		('dead_letter', 'first_failed_at'), ('dead_letter', 'last_failed_at'), ('organization', 'created_at'), ('ingest_day', 'day'),
+		('resource', 'created_at'), ('resource', 'updated_at'), ('health_point', 'at'), ('alert', 'started_at'), ('alert', 'last_seen_at')
+	) c (kind, name) ON c.kind = s.kind
+	WHERE s.transaction = mine AND NOT isfinite((s.data ->> c.name)::timestamptz)
+	LIMIT 1;
+	IF FOUND THEN
+		PERFORM logsvc_internal.refuse_stream(format('row %s has a time that is not finite', number));
+	END IF;
+	-- docs/part-format.md
+	SELECT s.number INTO number FROM logsvc_internal.import_row s, jsonb_to_record(s.data) AS p (day date, level int, min_time timestamptz,
+		max_time timestamptz, rows bigint, raw_bytes numeric, level_mask int, min_batch bigint, max_batch bigint, batch bigint)
+	WHERE s.transaction = mine AND s.kind IN ('part', 'queue', 'deferred', 'dead_letter')
+		AND (p.rows NOT BETWEEN 1 AND 65536 OR p.raw_bytes NOT BETWEEN 0 AND 67108864 OR p.level_mask NOT BETWEEN 0 AND 255
+			OR p.min_time > p.max_time OR p.min_time < '0001-01-01' OR p.max_time >= '10000-01-01' OR least(p.min_batch, p.batch) < 0
+			OR (s.kind = 'part' AND (p.level <> -1 AND p.level NOT BETWEEN 1 AND 9 OR p.min_batch > p.max_batch
+				OR p.day <> p.min_time::date OR p.day <> p.max_time::date)))
+	LIMIT 1;
+	IF FOUND THEN
+		PERFORM logsvc_internal.refuse_stream(format('row %s has numbers or times that no part can have', number));
+	END IF;
+	-- A thousand terabytes a day.
+	SELECT s.number INTO number FROM logsvc_internal.import_row s, jsonb_each(s.data) e
+	WHERE s.transaction = mine AND s.kind = 'ingest_day' AND jsonb_typeof(e.value) = 'number'
+		AND e.value::numeric NOT BETWEEN 0 AND 1000000000000000
+	LIMIT 1;
+	IF FOUND THEN
+		PERFORM logsvc_internal.refuse_stream(format('row %s has more than a day can have', number));
+	END IF;
+	FOR r IN SELECT s.number, s.kind, s.data FROM logsvc_internal.import_row s
+		WHERE s.transaction = mine AND s.kind IN ('organization', 'user_account', 'access_token', 'api_key', 'resource')
+		ORDER BY s.number
+	LOOP
+		BEGIN
+			IF r.data ->> 'name' IS NOT NULL AND NOT (r.kind = 'organization' AND renamed) THEN
+				PERFORM logsvc_internal.check_name('name', r.data ->> 'name');
+			END IF;
+			IF r.kind = 'organization' THEN
+				PERFORM logsvc_internal.check_timezone(coalesce(r.data ->> 'timezone', 'UTC'));
+			ELSIF r.kind = 'resource' THEN
+				schema := (logsvc_internal.resource_kind(r.data ->> 'kind')).schema;
+				IF schema IS NULL OR jsonb_typeof(r.data -> 'content') IS DISTINCT FROM 'object' THEN
+					PERFORM logsvc_internal.invalid('kind', 'is not known');
+				END IF;
+				PERFORM logsvc_internal.check_document(schema,
+					jsonb_build_object('name', r.data -> 'name') || (r.data -> 'content'), '{}');
+			END IF;
+		EXCEPTION WHEN SQLSTATE 'LS001' THEN
+			GET STACKED DIAGNOSTICS problem = PG_EXCEPTION_DETAIL;
+			PERFORM logsvc_internal.refuse_stream(format('row %s, of %s, is not one that the API takes: %s', r.number,
+				concat_ws(' ', r.kind, r.data ->> 'kind'), left(problem, 500)));
+		END;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_stream_values(xid8, boolean) IS
+'Checks values of the rows of a stream that the tables would take and that no server writes; renamed: the organization gets another name';
+
 -- Users are known by their addresses.  One who is there stays as he or she is.
 CREATE OR REPLACE FUNCTION logsvc_internal.import_users(mine xid8, OUT users jsonb, OUT made int)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -454,6 +524,7 @@ BEGIN
 	-- Of transactions that have committed without an import.
 	DELETE FROM logsvc_internal.import_row s WHERE s.transaction <> mine;
 	stream := logsvc_internal.check_stream(mine);
+	PERFORM logsvc_internal.check_stream_values(mine, import_organization.name IS NOT NULL);
 	target := (stream ->> 'organization')::uuid;
 	given := jsonb_strip_nulls(jsonb_build_object('slug', import_organization.slug, 'name', import_organization.name));
 

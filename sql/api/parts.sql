@@ -61,7 +61,8 @@ COMMENT ON FUNCTION logsvc.verify_parts(text, date, date) IS
 CREATE OR REPLACE VIEW logsvc.parts AS
 SELECT logsvc_internal.public_id('org_', p.organization_id) AS organization_id, o.slug AS organization,
 	p.index_name, p.day, p.level, count(*) AS parts, sum(p.rows)::bigint AS events,
-	sum(p.raw_bytes)::bigint AS text_bytes,
+	-- A row with an odd number must not be in the way of all others.
+	greatest(least(sum(p.raw_bytes), 9223372036854775807), 0)::bigint AS text_bytes,
 	sum(octet_length(p.header) + octet_length(p.body))::bigint AS stored_bytes,
 	min(p.min_time) AS oldest, max(p.max_time) AS newest
 FROM logsvc_internal.part p

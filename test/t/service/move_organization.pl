@@ -261,6 +261,23 @@ refused('a batch number from the end of the world', q{UPDATE public.stream SET d
 refused('all batch numbers', q{UPDATE public.stream SET data = data || '{"lastBatch": 9223372036854775806}' WHERE kind = 'format'}, qr/22P04 /, seal => 1);
 refused('an audit entry out of the chain', q{UPDATE public.stream SET data = data || '{"number": null}' WHERE number = (SELECT max(number) FROM public.stream WHERE kind = 'audit_entry')},
 	qr/22P04 .*without a place/, seal => 1);
+foreach my $odd ([ rows => 2000000000 ], [ rows => 0 ], [ raw_bytes => '9000000000000000000' ], [ raw_bytes => -1 ], [ level => -7 ], [ level_mask => 4096 ],
+	[ min_time => '"-infinity"' ], [ max_time => '"infinity"' ], [ day => '"5000-01-01"' ], [ day => '"infinity"' ], [ max_time => '"5000-01-01T00:00:00Z"' ])
+{
+	refused("a part with $odd->[0] = $odd->[1]", qq{UPDATE public.stream SET data = data || '{"$odd->[0]": $odd->[1]}' WHERE number = (SELECT max(number) FROM public.stream WHERE kind = 'part')},
+		qr/22P04 .*row \d+ has (numbers or times that no part can have|a time that is not finite)/, seal => 1);
+}
+refused('an entry of the queue with too many rows', q{UPDATE public.stream SET data = data || '{"rows": 2000000000}' WHERE kind = 'queue'}, qr/22P04 .*no part can have/, seal => 1);
+refused('more bytes than a day has', q{UPDATE public.stream SET data = data || '{"bytes": 9000000000000000000}' WHERE kind = 'ingest_day'}, qr/22P04 .*a day can have/, seal => 1);
+refused('a name with control characters', q{UPDATE public.stream SET data = data || '{"name": "\u0001<script>"}' WHERE kind = 'organization'},
+	qr/22P04 .*of organization, is not one that the API takes: .*control/, seal => 1);
+refused('a time zone that is none', q{UPDATE public.stream SET data = data || jsonb_build_object('timezone', 'UTC''; drop table z') WHERE kind = 'organization'},
+	qr/22P04 .*of organization, .*time zone database/, seal => 1);
+refused('an alert rule without anything', q{UPDATE public.stream SET data = data || '{"content": {}}' WHERE data ->> 'kind' = 'alert_rule'}, qr/22P04 .*of resource alert_rule, /, seal => 1);
+refused('a kind that is none', q{UPDATE public.stream SET data = data || '{"kind": "nokind"}' WHERE data ->> 'kind' = 'alert_rule'}, qr/22P04 .*of resource nokind, /, seal => 1);
+refused('an order that is none', q{UPDATE public.stream SET data = jsonb_set(data, '{content,order}', '"a"') WHERE data ->> 'kind' = 'pipeline'}, qr/22P04 .*of resource pipeline, /, seal => 1);
+# Whatever comes to be in a part's row: operators see the rest.
+is($t->sql("BEGIN; UPDATE logsvc_internal.part SET raw_bytes = 9000000000000000000; SELECT count(*) > 0 FROM logsvc.parts; ROLLBACK"), 't', 'odd numbers do not break the view');
 is($t->sql('SELECT last_value FROM logsvc_internal.batch_number') - $last_batch < 1000, 1, 'no batch number was skipped');
 
 # The file itself: a byte, and its end.
