@@ -410,7 +410,12 @@ BEGIN
 	RETURNING * INTO created;
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS',
-			'a user with this e-mail address exists already');
+			'a user with this e-mail address exists already', hint => CASE
+				WHEN EXISTS (SELECT FROM logsvc_internal.user_account u
+					WHERE u.email = create_user.email AND u.verified_at IS NULL)
+				THEN format('Somebody signed up with it and has not confirmed it, maybe not its owner. logsvc.verify_user(%L) '
+					'confirms it without the password of the sign-up; then logsvc.set_password() gives it one.', email)
+				ELSE format('logsvc.set_password(%L, ...) gives it another password.', email) END);
 	END IF;
 	IF password IS NOT NULL THEN
 		PERFORM logsvc_internal.set_password(created.id, password);
@@ -446,23 +451,34 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	account logsvc_internal.user_account;
+	removed boolean := false;
 BEGIN
 	PERFORM logsvc_internal.require_operator();
 	account := logsvc_internal.find_user(email);
+	-- A sign-up that is worked on at this moment could bring another password.
+	SELECT u.* INTO account FROM logsvc_internal.user_account u WHERE u.id = account.id FOR NO KEY UPDATE;
 	IF account.verified_at IS NULL THEN
-		UPDATE logsvc_internal.user_account u SET verified_at = now() WHERE u.id = account.id
+		-- Anybody can sign up with an address.  A password that somebody else has set is in the history at once.
+		removed := account.password_hash IS NOT NULL AND NOT EXISTS (SELECT FROM logsvc_internal.password_history h
+			WHERE h.user_id = account.id AND h.password_hash = account.password_hash);
+		UPDATE logsvc_internal.user_account u
+		SET verified_at = now(), password_hash = CASE WHEN NOT removed THEN u.password_hash END
+		WHERE u.id = account.id
 		RETURNING * INTO account;
-		IF account.password_hash IS NOT NULL THEN
-			PERFORM logsvc_internal.remember_password(account.id, account.password_hash);
+		IF removed THEN
+			PERFORM logsvc_internal.end_sessions(account.id);
+			RAISE NOTICE 'the password that came with the sign-up is removed: who signed up need not be the owner of the address'
+				USING HINT = format('The owner gets one with "Forgot password", by mail, or from logsvc.set_password(%L, ...).',
+					account.email);
 		END IF;
 		PERFORM logsvc_internal.audit_user(account.id, NULL, 'user.email_verified',
-			'{"by": "operator"}');
+			jsonb_build_object('by', 'operator', 'passwordRemoved', removed));
 	END IF;
-	RETURN logsvc_internal.user_json(account);
+	RETURN logsvc_internal.user_json(account) || jsonb_build_object('passwordRemoved', removed);
 END
 $$;
 COMMENT ON FUNCTION logsvc.verify_user(text) IS
-'Operators: marks the address of the user with that email as verified';
+'Operators: marks the address of the user with that email as verified, and removes the password of a sign-up';
 
 CREATE OR REPLACE FUNCTION logsvc.end_sessions(email text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER

@@ -1,5 +1,5 @@
 -- Passwords, links, sessions and what operators do with accounts, in SQL.
-SELECT plan(89);
+SELECT plan(99);
 
 CREATE TEMP TABLE made AS
 SELECT logsvc.create_organization('Acme', 'business') AS acme,
@@ -11,6 +11,17 @@ CREATE FUNCTION pg_temp.id_of(email text) RETURNS uuid LANGUAGE sql AS
 $$SELECT id FROM logsvc_internal.user_account u WHERE u.email = id_of.email$$;
 CREATE FUNCTION pg_temp.status(r logsvc_internal.http_response) RETURNS text LANGUAGE sql AS
 $$SELECT concat_ws(' ', r.status, convert_from(r.body, 'UTF8')::jsonb->>'code')$$;
+CREATE FUNCTION pg_temp.hint(call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	hint text;
+BEGIN
+	EXECUTE call;
+	RETURN NULL;
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	RETURN hint;
+END
+$$;
 
 -- ---- hashes ----
 
@@ -153,10 +164,27 @@ INSERT INTO logsvc_internal.user_account (email, password_hash)
 	VALUES ('dora@acme.test', logsvc_internal.password_hash('Red-kettle-and-7-spoons'));
 SELECT is(pg_temp.status(logsvc_internal.auth_sign_in('dora@acme.test', 'Red-kettle-and-7-spoons')),
 	'403 EMAIL_NOT_VERIFIED', 'not verified');
-SELECT is(logsvc.verify_user('dora@acme.test') ->> 'emailVerified', 'true',
+SELECT throws_like('SELECT logsvc.create_user(''dora@acme.test'')', '%exists already%', 'she is there already');
+SELECT is(pg_temp.hint('SELECT logsvc.create_user(''dora@acme.test'')') ~ 'not confirmed it.*verify_user.*set_password', true, 'and what to do is said');
+SELECT is(pg_temp.hint('SELECT logsvc.create_user(''ann@acme.test'')') ~ '^logsvc.set_password', true, 'of who is verified, too');
+SELECT is(logsvc.verify_user('dora@acme.test') - 'id' - 'createdAt' @> '{"emailVerified": true, "passwordRemoved": true}', true,
 	'verified by an operator');
-SELECT is((logsvc_internal.auth_sign_in('dora@acme.test', 'Red-kettle-and-7-spoons')).status,
-	200, 'and in');
+SELECT is(pg_temp.status(logsvc_internal.auth_sign_in('dora@acme.test', 'Red-kettle-and-7-spoons')),
+	'401 INVALID_CREDENTIALS', 'who signed up, maybe somebody else, does not get in');
+SELECT logsvc.set_password('dora@acme.test', 'Blue-kettle-and-7-spoons') \g /dev/null
+SELECT is((logsvc_internal.auth_sign_in('dora@acme.test', 'Blue-kettle-and-7-spoons')).status,
+	200, 'who has the password of the operator does');
+SELECT is(logsvc.verify_user('dora@acme.test') ->> 'passwordRemoved', 'false', 'who is verified keeps it');
+-- One that an operator has set before stays, but not one of a later sign-up.
+UPDATE logsvc_internal.user_account SET verified_at = NULL WHERE email = 'dora@acme.test';
+SELECT is(logsvc.verify_user('dora@acme.test') ->> 'passwordRemoved', 'false', 'set by an operator, then verified');
+SELECT is((logsvc_internal.auth_sign_in('dora@acme.test', 'Blue-kettle-and-7-spoons')).status, 200, 'it stays');
+UPDATE logsvc_internal.user_account SET verified_at = NULL WHERE email = 'dora@acme.test';
+SELECT logsvc_internal.auth_sign_up('dora@acme.test', 'Red-kettle-and-7-spoons') \g /dev/null
+UPDATE logsvc_internal.account_work SET next_attempt_at = now() - interval '1 minute';
+SELECT cmp_ok(count(*), '>=', 1::bigint, 'a later sign-up') FROM generate_series(1, 9) WHERE logsvc_internal.do_account_work();
+SELECT is(logsvc.verify_user('dora@acme.test') ->> 'passwordRemoved', 'true', 'replaces it, and is removed');
+SELECT is(count(*), 0::bigint, 'with the sessions') FROM logsvc_internal.user_session;
 SELECT throws_ok('SELECT logsvc.delete_user(''ann@acme.test'')', 'LS402', NULL,
 	'the last owner stays');
 SELECT is(logsvc.delete_user('dora@acme.test') ->> 'email', 'dora@acme.test', 'others go');
