@@ -42,7 +42,11 @@ my @tries = (
 		'pg_statio_all_tables WHERE heap_blks_read >= 0', 'pg_stat_xact_all_tables WHERE n_tup_ins >= 0', 'pg_stat_database WHERE xact_commit >= 0'),
 	'SELECT pg_stat_get_tuples_inserted(oid) FROM pg_class LIMIT 1', 'SELECT pg_stat_get_live_tuples(oid) FROM pg_class LIMIT 1',
 	(map { "SELECT $_(oid) FROM pg_class WHERE relkind = 'r' LIMIT 1" } qw(pg_relation_size pg_table_size pg_indexes_size pg_total_relation_size)),
-	'SELECT pg_database_size(current_database())');
+	'SELECT pg_database_size(current_database())', q{SELECT pg_tablespace_size('pg_default')}, q{SELECT pg_tablespace_size(oid) FROM pg_tablespace WHERE spcname = 'pg_default'},
+	# Of the whole server.
+	(map { "SELECT count(*) FROM $_" } 'pg_stat_wal WHERE wal_bytes >= 0', 'pg_stat_slru WHERE blks_hit >= 0', 'pg_stat_bgwriter WHERE buffers_alloc >= 0',
+		'pg_stat_archiver WHERE archived_count >= 0', 'pg_replication_slots WHERE restart_lsn IS NULL', 'pg_control_checkpoint() WHERE checkpoint_lsn IS NULL'),
+	(map { "SELECT $_() IS NULL" } qw(pg_current_wal_lsn pg_current_wal_insert_lsn pg_current_wal_flush_lsn pg_last_wal_replay_lsn)));
 is(as_app($_), 'done', "allowed before: $_") foreach @tries;
 is(as_app('SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n'), '53200',
 	'and it fills the lock table');
