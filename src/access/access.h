@@ -85,6 +85,9 @@ extern bool ls_authenticate(const ls_request *request, const char *credentials, 
 extern bool ls_authenticate_listener(const ls_request *request, ls_principal *out,
 									 ls_caught *error);
 
+/* Is the database role bound to an organization, in this database?  Raises an error if it cannot be told. */
+extern bool ls_role_is_bound(Oid user);
+
 /*
  * May the principal use a route with these requirements (strings as in routes.def)?
  * Returns LS_ALLOWED, INSUFFICIENT_SCOPE or FORBIDDEN; UNAUTHORIZED for NULL or a

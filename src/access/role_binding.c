@@ -75,20 +75,16 @@ may_be_bound(Oid user)
 			   true));
 }
 
-static void
-look_up(Oid user)
+/* What the tables say of it now. */
+static binding
+find(Oid user)
 {
 	static const Oid types[] = {OIDOID};
 	static SPIPlanPtr plan = NULL;
-	static bool registered = false;
 	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_bound_role($1)", 1, types, &plan};
 	binding found = {.user = user, .error = LS_ALLOWED};
 	ls_caught caught;
 
-	if (!registered)
-		CacheRegisterSyscacheCallback(AUTHOID, roles_changed, 0);
-	registered = true;
-	outdated = false;
 	/* Before the snapshot of the lookup: see epoch.c. */
 	found.epoch = ls_access_epoch(found.watch);
 	found.cacheable = ls_access_cacheable();
@@ -107,7 +103,30 @@ look_up(Oid user)
 		if (found.error == LS_ERROR_API_KEY_REVOKED)
 			found.error = LS_ERROR_FORBIDDEN;
 	}
-	known = found;
+	return found;
+}
+
+static void
+look_up(Oid user)
+{
+	static bool registered = false;
+
+	if (!registered)
+		CacheRegisterSyscacheCallback(AUTHOID, roles_changed, 0);
+	registered = true;
+	outdated = false;
+	known = find(user);
+}
+
+bool
+ls_role_is_bound(Oid user)
+{
+	/* Who calls a statement has no rights on our schema, where the function is looked for. */
+	ls_rights before = ls_rights_of_owner();
+	bool bound = find(user).bound;
+
+	ls_rights_restore(before);
+	return bound;
 }
 
 const ls_principal *

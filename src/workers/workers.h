@@ -124,7 +124,8 @@ extern void ls_guard_role(Node *statement);
 
 /*
  * Raises an error if a tenant who owns nothing, and may not create roles, would only rewrite rows
- * of the catalogs; and if any tenant would prepare a transaction.
+ * of the catalogs; if any tenant would prepare a transaction; and if a role that is bound to an
+ * organization would change its own password or settings.
  */
 extern void ls_guard_tenant(Node *statement);
 

@@ -120,6 +120,38 @@ is($t->sql("SELECT logsvc.act_as('other') IS NULL; SET ROLE grafana; $services")
 is($t->sql("SET SESSION AUTHORIZATION grafana; $services"), 'acme', '... with SET SESSION AUTHORIZATION as the role');
 is($t->sql("SELECT logsvc.act_as('other') IS NULL; SET SESSION AUTHORIZATION grafana; $services"), "f\nacme", '... whatever the session was before');
 
+# ---- its login ----
+
+# In the database of the service, another one, and of one that owns something in it.
+my $login = "SELECT rolpassword FROM pg_authid WHERE rolname = 'grafana'";
+$t->sql("SET password_encryption = 'md5'; ALTER ROLE grafana PASSWORD 'of the operator'; CREATE DATABASE elsewhere");
+my $password = $t->sql($login);
+sub elsewhere
+{
+	my ($user, $sql) = @_;
+	my (undef, undef, $error) = $t->node->psql('elsewhere', $sql, extra_params => [ '-U', $user ]);
+	return $error =~ /ERROR:  (.*)/ ? $1 : 'done';
+}
+foreach my $try ("ALTER ROLE grafana PASSWORD 'x'", 'ALTER ROLE grafana PASSWORD NULL', "ALTER USER CURRENT_USER ENCRYPTED PASSWORD 'x'",
+	"DO \$\$ BEGIN EXECUTE 'ALTER ROLE grafana PASSWORD NULL'; END \$\$", "ALTER ROLE grafana SET work_mem = '1MB'")
+{
+	is(as(grafana => $try), '42501', "refused: $try");
+	like(elsewhere(grafana => $try), qr/cannot change/, '... in another database');
+	is(as(member => "SET ROLE grafana; $try"), '42501', '... to a member of it');
+	like(elsewhere(member => "SET ROLE grafana; $try"), qr/cannot change/, '... there too');
+}
+$t->sql('CREATE TABLE shop.own (n int); ALTER TABLE shop.own OWNER TO grafana');
+is(as(grafana => "ALTER ROLE grafana SET statement_timeout = '0'"), '42501', 'its settings are not its to change, also when it owns something');
+$t->sql('DROP TABLE shop.own');
+is($t->sql($login), $password, 'the password is the old one');
+is($t->sql("SELECT count(*) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole WHERE rolname = 'grafana'"), 0, 'and there are no settings');
+is(as(app => "ALTER ROLE app PASSWORD 'mine'"), '', 'a tenant that is not bound changes its own password');
+like(elsewhere(app => "ALTER ROLE app PASSWORD 'mine'"), qr/cannot change/, '... in the database of the service');
+is(elsewhere(plain => "ALTER ROLE plain PASSWORD 'mine'"), 'done', 'others change theirs anywhere');
+$t->sql('CREATE ROLE maker LOGIN CREATEROLE IN ROLE logsvc_tenant');
+is(as(maker => "ALTER ROLE app PASSWORD 'new'"), '', 'who makes roles changes passwords') if $t->sql('SHOW server_version_num') < 160000;
+isnt($t->sql("ALTER ROLE grafana PASSWORD 'other'; $login"), $password, 'so does a superuser');
+
 # ---- open sessions ----
 
 my $session = $t->node->background_psql('postgres', on_error_stop => 0, extra_params => [ '-U', 'app' ]);

@@ -78,7 +78,7 @@ $t->http(GET => '/api/v1/search?q=x', token => 'pat_' . 'x' x 40);
 ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc.metrics WHERE name = \'logsvc_stored_bytes\'') > 0 }, 120), 'figures');
 
 # The roles, as docs/grafana.md makes them.
-my ($statements) = slurp_file('docs/grafana.md') =~ /```sql\n(CREATE ROLE grafana_acme.*?)```/s;
+my ($statements) = slurp_file('docs/grafana.md') =~ /```sql\n(CREATE ROLE grafana_1.*?)```/s;
 ok($statements, 'the document says how the roles are made');
 $statements =~ s/'acme'/'quickstart'/g;
 $t->sql($statements);
@@ -116,7 +116,7 @@ sub rows_of
 	return JSON::PP->new->decode($text);
 }
 
-my %user = (logs => 'grafana_acme', errors => 'grafana_acme', operations => 'grafana_ops');
+my %user = (logs => 'grafana_1', errors => 'grafana_1', operations => 'grafana_ops');
 my $now = time + 60;
 foreach my $name (sort keys %boards)
 {
@@ -152,7 +152,7 @@ sub shown
 	my ($name, $title, $user, %values) = @_;
 	my $panel = panel($name, $title) // die "no panel $title";
 	return rows_of(interpolated($panel->{targets}[0]{rawSql}, $panel, $now - 86400, $now, %values),
-		$user // 'grafana_acme');
+		$user // 'grafana_1');
 }
 my $sum = 0;
 $sum += $_->{value} foreach @{ shown('logs', 'Events by level') };
@@ -172,7 +172,7 @@ foreach my $bad (q{') OR '1'='1}, q{"}, q{level=error | nonsense}, q{) OR servic
 }
 my ($variable) = map { $_->{query} } grep { $_->{name} eq 'service' } @{ $boards{logs}{templating}{list} };
 my %services = map { (values %$_)[0] => 1 }
-  @{ rows_of(interpolated($variable, {}, $now - 86400, $now), 'grafana_acme') };
+  @{ rows_of(interpolated($variable, {}, $now - 86400, $now), 'grafana_1') };
 ok($services{checkout} && $services{$odd} && !$services{secret}, 'services are offered') or diag join ', ', sort keys %services;
 
 # The role of operators reads figures and no events.
