@@ -41,12 +41,12 @@ BEGIN
 		FROM logsvc_internal.delivery d WHERE d.kind = 'webhook' AND d.state IN ('waiting', 'sending');
 	-- NULL: there is no such figure.
 	RETURN QUERY SELECT 'logsvc_wal_archive_age_seconds', '',
-			CASE WHEN current_setting('archive_mode') <> 'off' THEN extract(epoch FROM clock_timestamp()
+			CASE WHEN current_setting('archive_mode') = 'always' OR current_setting('archive_mode') = 'on' AND NOT pg_is_in_recovery() THEN extract(epoch FROM clock_timestamp()
 				- coalesce(a.last_archived_time, pg_postmaster_start_time()))::float8 END
 		FROM pg_stat_archiver a;
 	RETURN QUERY SELECT 'logsvc_wal_archive_failures', '', a.failed_count::float8 FROM pg_stat_archiver a;
 	RETURN QUERY SELECT 'logsvc_replication_standbys', '', count(*)::float8
-		FROM pg_stat_replication r WHERE r.state = 'streaming';
+		FROM pg_stat_replication r WHERE r.state = 'streaming' AND r.application_name <> 'pg_basebackup';
 	RETURN QUERY SELECT 'logsvc_replication_lag_bytes', '',
 			greatest(max(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, r.replay_lsn)), 0)::float8
 		FROM pg_stat_replication r HAVING count(r.replay_lsn) > 0

@@ -10,7 +10,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $accept = 'application/openmetrics-text; version=1.0.0';
-my $t = LogsvcTest->new(conf => "restart_after_crash = on\nlogsvc.acceptors = 2");
+my $t = LogsvcTest->new(streaming => 1, conf => "restart_after_crash = on\nlogsvc.acceptors = 2");
 my $acme = $t->organization('acme', plan => 'enterprise');
 $t->sql('CREATE ROLE tenant LOGIN IN ROLE logsvc_tenant; CREATE ROLE watcher LOGIN IN ROLE pg_monitor;'
 	. 'CREATE ROLE operator LOGIN IN ROLE logsvc_admin');
@@ -77,16 +77,20 @@ my $promtool = 'build/prometheus/promtool';
 my $dir = PostgreSQL::Test::Utils::tempdir();
 append_to_file("$dir/metrics.txt", $old->{content});
 is(`$promtool check metrics < $dir/metrics.txt 2>&1` . $?, '0', 'promtool check metrics');
-like(`$promtool check rules dist/prometheus/alerts.yml 2>&1` . $?, qr/SUCCESS: 22 rules found\s+0$/,
+like(`$promtool check rules dist/prometheus/alerts.yml 2>&1` . $?, qr/SUCCESS: 26 rules found\s+0$/,
 	'promtool check rules');
 like(`$promtool test rules dist/prometheus/alerts_test.yml 2>&1` . $?, qr/SUCCESS\s+0$/, 'promtool test rules');
 my $rules = slurp_file('dist/prometheus/alerts.yml');
 my %known = map { my $n = $_; map { ("$n$_->{suffix}" => 1) } @{ $families->{$n}{samples} } } keys %$families;
 my %late = map { $_ => 1 } qw(logsvc_wal_archive_age_seconds logsvc_replication_slot_retained_bytes
+	logsvc_replication_lag_bytes logsvc_standby_lag_seconds
 	logsvc_probe_success logsvc_rate_limited_total);
 is(join(' ', grep { !$known{$_} && !$late{$_} } $rules =~ /\b(logsvc_\w+)/g), '', 'rules name families that are there');
 my $metrics_page = slurp_file('docs/metrics.md');
 is(join(' ', grep { $metrics_page !~ /^### $_$/m } $rules =~ /alert: (\w+)/g), '', 'each has a section');
+my ($with_urls) = $metrics_page =~ /^\$ (sed .*) > \S+$/m;
+my @urls = `$with_urls` =~ m{^\s+runbook_url: https://[\w./]+/metrics\.md#logsvc\w+$}mg;
+is(scalar @urls, 26, '... and can have a URL');
 
 # ---- docs/metrics.md ----
 
@@ -170,6 +174,21 @@ cmp_ok($after->{$_}, '>=', 0, $_) foreach map { "logsvc_$_" } qw(parts stored_by
 	dead_letter_events{status=dead} alert_rules{state=firing} waiting_mails replication_standbys);
 ok(!exists $after->{$_}, "$_ is absent") foreach qw(logsvc_wal_archive_age_seconds logsvc_replication_lag_bytes
 	logsvc_probe_success);
+
+# A base backup streams for a time, and is no standby.
+foreach ([ 'pg_basebackup', 0 ], [ 'standby', 1 ])
+{
+	my ($name, $standbys) = @$_;
+	local $ENV{PGAPPNAME} = $name;
+	my $to = PostgreSQL::Test::Utils::tempdir();
+	my $out = '';
+	my $receiver = IPC::Run::start([ 'pg_receivewal', '-D', $to, '-h', $t->node->host, '-p', $t->node->port ],
+		'>', '/dev/null', '2>', \$out);
+	ok(wait_until(sub { $t->sql("SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'") }), "$name streams") or diag $out;
+	is($t->sql("SELECT value FROM logsvc_internal.database_figures() WHERE name = 'logsvc_replication_standbys'"), $standbys, '... and counts');
+	$receiver->kill_kill;
+	ok(wait_until(sub { !$t->sql('SELECT count(*) FROM pg_stat_replication') }), 'it has ended');
+}
 
 # What becomes worse slowly: disks, transaction ids, sessions, open transactions.
 {

@@ -51,7 +51,8 @@ $t->node->backup('copy');
 my $node = PostgreSQL::Test::Cluster->new('standby');
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 $node->init_from_backup($t->node, 'copy', has_streaming => 1);
-$node->append_conf('postgresql.conf', "logsvc.port = $port\nlog_statement = none");
+$node->append_conf('postgresql.conf', "logsvc.port = $port\nlog_statement = none\n"
+	. "archive_mode = on\narchive_command = true");
 $node->start;
 my $s = bless { node => $node, http_port => $port, database => 'postgres', clients => {} },
   'LogsvcTest';
@@ -216,6 +217,11 @@ sub doctor_row { return $s->sql(q{SELECT d.state || ' ' || d.found FROM logsvc.d
 like(doctor_row(), qr/^ok \d.* s behind the primary; logsvc\.standby_max_lag = 1min/, 'doctor says how far it is behind');
 like($s->http(GET => '/metrics')->{content}, qr/^logsvc_standby_lag_seconds [\d.e-]+$/m, '... and a figure');
 unlike($t->http(GET => '/metrics')->{content}, qr/^logsvc_standby_lag_seconds \d/m, '... which a primary has not');
+# It has the settings of its primary, and archives nothing.
+like($s->sql(q{SELECT state || ' ' || found FROM logsvc.doctor() WHERE "check" = 'archive'}),
+	qr/^ok the primary archives WAL/, 'doctor knows that it does not archive');
+my $archive_age = "SELECT count(value) FROM logsvc_internal.database_figures() WHERE name = 'logsvc_wal_archive_age_seconds'";
+is($s->sql($archive_age), 0, '... and there is no age of what was archived');
 $node->append_conf('postgresql.conf', "logsvc.standby_max_lag = '4s'");
 $node->reload;
 ok(wait_until(sub { $s->sql('SHOW logsvc.standby_max_lag') eq '4s' }), 'a limit');
