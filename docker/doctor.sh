@@ -14,7 +14,7 @@ if [ -r "$pid_file" ]; then
 fi
 db=${DB:-host=127.0.0.1 port=$PG_PORT user=$superuser dbname=logsvc}
 lines=$("$("$PG_CONFIG" --bindir)/psql" -X -q -At -v ON_ERROR_STOP=1 -d "$db" <<'SQL'
-SELECT format('%-8s%-18s%s', d.state, d."check", d.found || CASE d.change WHEN '' THEN '' ELSE E'\n' || repeat(' ', 26) || '-> ' || d.change END)
+SELECT format('%-8s%-22s%s', d.state, d."check", d.found || CASE d.change WHEN '' THEN '' ELSE E'\n' || repeat(' ', 30) || '-> ' || d.change END)
 FROM logsvc.doctor() d ORDER BY array_position('{error,warning,ok}'::text[], d.state), d."check"
 SQL
 ) || {

@@ -28,24 +28,158 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_events_elsewhe
 COMMENT ON FUNCTION logsvc_internal.events_elsewhere() IS
 'Has Citus the tables of events distributed, and not as one shard on this server?';
 
+-- What one check reads in tables of the service, by the name of its row.  Each is a statement of its own:
+-- others may have locked the table.
+CREATE OR REPLACE FUNCTION logsvc_internal.doctor_fact(what text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	yesterday date := (now() AT TIME ZONE 'UTC')::date - 1;
+BEGIN
+	CASE what
+		WHEN 'mode' THEN
+			RETURN jsonb_build_object('restored_from', logsvc_internal.restored_from());
+		WHEN 'clock' THEN
+			RETURN (SELECT jsonb_build_object('ahead', extract(epoch FROM max(s.minute) - now())) FROM logsvc_internal.status_minute s);
+		WHEN 'dead letters' THEN
+			RETURN (SELECT jsonb_build_object('dead', sum(d.rows)) FROM logsvc_internal.dead_letter d WHERE d.status = 'dead');
+		WHEN 'merging' THEN
+			-- What a compactor merges of days that are over, and had its time.
+			RETURN (SELECT jsonb_build_object('unmerged', coalesce(sum(u.n), 0)) FROM (
+				SELECT count(*) AS n FROM logsvc_internal.part p
+				WHERE p.level BETWEEN 1 AND 8 AND p.day <= yesterday
+				GROUP BY p.organization_id, p.index_name, p.day
+				HAVING count(*) > 1 AND sum(p.rows) < 65536 AND max(p.created_at) < now() - interval '3 hours') AS u);
+		WHEN 'damaged parts' THEN
+			RETURN (SELECT jsonb_build_object('damaged', count(*)) FROM logsvc_internal.part p WHERE p.level = -1);
+		WHEN 'organizations' THEN
+			RETURN (SELECT jsonb_build_object('read_only', string_agg(format('%s since %s', o.slug, to_char(o.read_only_since, 'YYYY-MM-DD HH24:MI TZ')), ', '
+					ORDER BY o.read_only_since), 'read_only_first', (array_agg(o.slug ORDER BY o.read_only_since))[1])
+				FROM logsvc_internal.organization o WHERE o.read_only_since IS NOT NULL AND o.deleted_at IS NULL);
+		WHEN 'shards' THEN
+			RETURN jsonb_build_object('elsewhere', logsvc_internal.events_elsewhere());
+		WHEN 'mail' THEN
+			RETURN (SELECT jsonb_build_object('mails', count(*) FILTER (WHERE m.state = 'waiting'),
+					'mail_error', (array_agg(m.last_error ORDER BY m.created_at DESC) FILTER (WHERE m.state IN ('waiting', 'failed')))[1])
+				FROM logsvc_internal.outbox m WHERE m.created_at > now() - interval '1 day'
+					AND (m.state = 'waiting' OR m.last_error IS NOT NULL));
+		WHEN 'model provider' THEN
+			RETURN (SELECT jsonb_build_object('regions', jsonb_agg(r.name)) FROM logsvc_internal.eu_region r);
+		WHEN 'status' THEN
+			RETURN jsonb_build_object('failed', (SELECT array_to_string(s.failed, ', ') FROM logsvc_internal.status_minute s
+				WHERE s.minute > now() - interval '5 minutes' ORDER BY s.minute DESC LIMIT 1));
+	END CASE;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.doctor_fact(text) IS
+'What a check of logsvc.doctor() finds in tables, by the name of its row';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.doctor_look(what text, OUT facts jsonb, OUT problem text, OUT locked boolean)
+LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT AS 'MODULE_PATHNAME', 'logsvc_doctor_look';
+COMMENT ON FUNCTION logsvc_internal.doctor_look(text) IS
+'doctor_fact(), or why that failed or took too long; locked: the lock_timeout has passed';
+
+-- A session counts that waits for no lock itself.  locked_out: somebody who has just waited asks.
+CREATE OR REPLACE FUNCTION logsvc_internal.lock_holders(locked_out boolean)
+RETURNS TABLE (pid int, name text, modes text, held text, seconds numeric, waiting bigint, of_service boolean)
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	WITH lock AS MATERIALIZED (
+		SELECT coalesce(l.pid, 0) AS pid, l.locktype, l.mode, l.granted, l.waitstart, coalesce(p.relname, c.relname)::text AS relname
+		FROM pg_locks l LEFT JOIN pg_class c ON c.oid = l.relation AND c.relnamespace = 'logsvc_internal'::regnamespace
+				AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+			LEFT JOIN pg_inherits i ON i.inhrelid = c.oid AND c.relispartition LEFT JOIN pg_class p ON p.oid = i.inhparent
+		WHERE l.pid IS DISTINCT FROM pg_backend_pid()),
+	waiter AS (
+		SELECT DISTINCT w.pid, t.relname, b.pid AS holder
+		FROM lock w JOIN lock t ON t.pid = w.pid AND t.relname IS NOT NULL AND (NOT t.granted OR t.locktype = 'tuple')
+			CROSS JOIN unnest(pg_blocking_pids(w.pid)) AS b (pid)
+		WHERE NOT w.granted AND w.waitstart < clock_timestamp() - interval '1 second'),
+	holder AS (
+		SELECT w.holder AS pid, w.relname, w.pid AS waiter FROM waiter w
+		UNION SELECT l.pid, l.relname, NULL FROM lock l
+		WHERE locked_out AND l.granted AND l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.relname IS NOT NULL
+			-- The queue's segments and days of the store are locked for moments.
+			AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = l.pid AND a.backend_type LIKE 'logsvc %'))
+	SELECT h.pid, CASE WHEN h.pid = 0 THEN 'a prepared transaction'
+			WHEN a.backend_type = 'client backend' THEN format('process %s of %s', h.pid, a.usename)
+			ELSE format('process %s (%s)', h.pid, a.backend_type) END,
+		(SELECT string_agg(DISTINCT l.mode, ', ') FROM lock l WHERE l.pid = h.pid AND l.granted AND l.relname = ANY (array_agg(h.relname))),
+		array_to_string((array_agg(DISTINCT h.relname))[1:3], ', ')
+			|| CASE WHEN count(DISTINCT h.relname) > 3 THEN format(' and %s other tables', count(DISTINCT h.relname) - 3) ELSE '' END, round(extract(epoch FROM clock_timestamp() - a.xact_start)),
+		count(DISTINCT h.waiter), coalesce(bool_or(s.backend_type LIKE 'logsvc %'), false)
+	FROM holder h LEFT JOIN pg_stat_activity a ON a.pid = h.pid LEFT JOIN pg_stat_activity s ON s.pid = h.waiter
+	WHERE NOT EXISTS (SELECT FROM lock l WHERE l.pid = h.pid AND NOT l.granted)
+	GROUP BY h.pid, a.usename, a.backend_type, a.xact_start ORDER BY a.xact_start
+$$;
+COMMENT ON FUNCTION logsvc_internal.lock_holders(boolean) IS
+'Who holds locks on tables of the service, or of their rows, for which others wait; pid 0: prepared transactions';
+
+-- Each worker gets new settings of the server at a reload, those of its database and role when it starts.
+CREATE OR REPLACE FUNCTION logsvc_internal.read_only_service(OUT found text, OUT change text) RETURNS SETOF record
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	WITH of_workers AS (
+		SELECT DISTINCT ON (r.oid) d.setrole, d.setdatabase, r.rolname, split_part(c.setting, '=', 2)::boolean AS is_on
+		FROM pg_roles r JOIN pg_db_role_setting d ON d.setrole IN (0, r.oid)
+				AND d.setdatabase IN (0, (SELECT b.oid FROM pg_database b WHERE b.datname = current_database()))
+			CROSS JOIN unnest(d.setconfig) AS c (setting)
+		WHERE (r.oid = 10 OR r.rolname = 'logsvc_reader') AND split_part(c.setting, '=', 1) = 'default_transaction_read_only'
+		ORDER BY r.oid, d.setrole = 0, d.setdatabase = 0),
+	of_server AS (
+		-- What the caller has set, or got from such a setting, says nothing of others.
+		SELECT CASE WHEN s.source IN ('default', 'configuration file', 'command line', 'environment variable') THEN s.setting::boolean
+			ELSE (SELECT f.setting::boolean FROM pg_file_settings f WHERE f.name = s.name AND f.applied ORDER BY f.seqno DESC LIMIT 1) END AS is_on
+		FROM pg_settings s WHERE s.name = 'default_transaction_read_only')
+	SELECT DISTINCT x.at || ' SET default_transaction_read_only = on', format('SET default_transaction_read_only = off; '
+		'%s RESET default_transaction_read_only; then SELECT pg_terminate_backend(pid) FROM pg_stat_activity '
+		'WHERE backend_type LIKE ''logsvc %%'' AND datname = current_database()', x.at)
+	FROM (SELECT concat_ws(' ', CASE WHEN w.setrole <> 0 THEN format('ALTER ROLE %I', w.rolname)
+				WHEN w.setdatabase = 0 THEN 'ALTER ROLE ALL' END,
+			CASE WHEN w.setdatabase <> 0 THEN format(CASE w.setrole WHEN 0 THEN 'ALTER DATABASE %I' ELSE 'IN DATABASE %I' END,
+				current_database()) END) FROM of_workers w WHERE w.is_on) AS x (at)
+	UNION ALL SELECT 'the server has default_transaction_read_only = on',
+		'ALTER SYSTEM RESET default_transaction_read_only, or correct postgresql.conf; then SELECT pg_reload_conf()'
+	FROM of_server s WHERE s.is_on AND (SELECT count(*) FROM of_workers) < 2
+$$;
+COMMENT ON FUNCTION logsvc_internal.read_only_service() IS
+'Settings with which transactions of workers are read-only, and how to take them back';
+
 -- What the checks look at.  Nothing here reads rows of events.
 CREATE OR REPLACE FUNCTION logsvc_internal.doctor_facts() RETURNS jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp SET lock_timeout = '300ms' AS $$
 DECLARE
 	facts jsonb := (SELECT jsonb_object_agg(s.name, s.value) FROM logsvc_internal.server_facts() s);
 	yesterday date := (now() AT TIME ZONE 'UTC')::date - 1;
+	unseen jsonb := '{}';
+	locked_out boolean := false;
+	what text;
+	seen record;
 BEGIN
 	IF (facts ->> 'preloaded')::boolean THEN
 		facts := facts || (SELECT jsonb_object_agg(x.name, x.value) FROM (
 			SELECT s.name, sum(s.value) FROM logsvc_internal.metric_samples() s
-			WHERE s.name IN ('logsvc_queue_events', 'logsvc_store_available') GROUP BY 1) AS x (name, value))
+			WHERE s.name IN ('logsvc_queue_events', 'logsvc_store_available', 'logsvc_start_time_seconds') GROUP BY 1) AS x (name, value))
 			|| (SELECT jsonb_build_object('not_running', string_agg(w.worker, ', ' ORDER BY w.worker)) FROM (
 				SELECT s.labels ->> 'worker' FROM logsvc_internal.metric_samples() s
 				WHERE s.name IN ('logsvc_worker_up', 'logsvc_worker_wanted') GROUP BY 1
 				HAVING sum(s.value) FILTER (WHERE s.name = 'logsvc_worker_up')
 					< sum(s.value) FILTER (WHERE s.name = 'logsvc_worker_wanted')) AS w (worker));
 	END IF;
-	RETURN facts
+	FOREACH what IN ARRAY ARRAY['mode', 'clock', 'dead letters', 'merging', 'damaged parts', 'organizations', 'shards', 'mail',
+		'model provider', 'status']
+	LOOP
+		SELECT l.* INTO seen FROM logsvc_internal.doctor_look(what) l;
+		facts := facts || coalesce(seen.facts, '{}');
+		IF seen.problem IS NOT NULL THEN
+			unseen := unseen || jsonb_build_object(what, seen.problem);
+			locked_out := locked_out OR seen.locked;
+		END IF;
+	END LOOP;
+	RETURN facts || jsonb_build_object('unseen', unseen)
+		|| (SELECT jsonb_build_object('lock_holders', string_agg(format('%s holds %s on %s%s%s', h.name, coalesce(h.modes, 'locks'), h.held,
+					', in a transaction that is ' || h.seconds || ' s old', CASE WHEN h.waiting > 0 THEN format('; %s wait for it', h.waiting) END), '; '),
+				'lock_holder', (array_agg(h.pid))[1], 'holds_up_service', locked_out OR coalesce(bool_or(h.of_service), false))
+			FROM logsvc_internal.lock_holders(locked_out) h)
+		|| (SELECT jsonb_build_object('read_only_by', string_agg(r.found, '; '), 'read_only_reset', (array_agg(r.change))[1])
+			FROM logsvc_internal.read_only_service() r)
 		|| (SELECT jsonb_build_object('files', string_agg(format('the file of %s %s', substr(x.key, 6), x.value), '; ' ORDER BY x.key))
 			FROM jsonb_each_text(facts) x WHERE x.key LIKE 'file %' AND x.value IS NOT NULL)
 		|| (SELECT jsonb_build_object('file_errors', string_agg(format('%s in line %s of %s%s', regexp_replace(s.error, '"[^"]*/', '"', 'g'), s.sourceline,
@@ -83,25 +217,6 @@ BEGIN
 			FROM (SELECT yesterday + n FROM generate_series(1, 2) AS n) AS d (day)
 			WHERE NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 				WHERE i.inhparent = 'logsvc_internal.part'::regclass AND c.relname = 'part_' || to_char(d.day, 'YYYYMMDD'))))
-		|| (SELECT jsonb_build_object('dead', sum(d.rows)) FROM logsvc_internal.dead_letter d WHERE d.status = 'dead')
-		-- What a compactor merges of days that are over, and had its time.
-		|| (SELECT jsonb_build_object('unmerged', coalesce(sum(u.n), 0)) FROM (
-			SELECT count(*) AS n FROM logsvc_internal.part p
-			WHERE p.level BETWEEN 1 AND 8 AND p.day <= yesterday
-			GROUP BY p.organization_id, p.index_name, p.day
-			HAVING count(*) > 1 AND sum(p.rows) < 65536 AND max(p.created_at) < now() - interval '3 hours') AS u)
-		|| (SELECT jsonb_build_object('read_only', string_agg(format('%s since %s', o.slug, to_char(o.read_only_since, 'YYYY-MM-DD HH24:MI TZ')), ', '
-				ORDER BY o.read_only_since), 'read_only_first', (array_agg(o.slug ORDER BY o.read_only_since))[1])
-			FROM logsvc_internal.organization o WHERE o.read_only_since IS NOT NULL AND o.deleted_at IS NULL)
-		|| jsonb_build_object('elsewhere', logsvc_internal.events_elsewhere())
-		|| (SELECT jsonb_build_object('damaged', count(*)) FROM logsvc_internal.part p WHERE p.level = -1)
-		|| (SELECT jsonb_build_object('ahead', extract(epoch FROM max(s.minute) - now())) FROM logsvc_internal.status_minute s)
-		|| jsonb_build_object('failed', (SELECT array_to_string(s.failed, ', ') FROM logsvc_internal.status_minute s
-			WHERE s.minute > now() - interval '5 minutes' ORDER BY s.minute DESC LIMIT 1))
-		|| (SELECT jsonb_build_object('mails', count(*) FILTER (WHERE m.state = 'waiting'),
-				'mail_error', (array_agg(m.last_error ORDER BY m.created_at DESC) FILTER (WHERE m.state IN ('waiting', 'failed')))[1])
-			FROM logsvc_internal.outbox m WHERE m.created_at > now() - interval '1 day'
-				AND (m.state = 'waiting' OR m.last_error IS NOT NULL))
 		|| (SELECT jsonb_build_object('archive_failed', a.last_failed_time > coalesce(a.last_archived_time, '-infinity'),
 				'archive_age', extract(epoch FROM clock_timestamp() - coalesce(a.last_archived_time, pg_postmaster_start_time())))
 			FROM pg_stat_archiver a)
@@ -114,7 +229,6 @@ BEGIN
 				'age', max(age(d.datfrozenxid))) FROM pg_database d)
 		|| (SELECT jsonb_build_object('roles', string_agg(r.rolname, ', ' ORDER BY r.rolname)) FROM pg_roles r
 			WHERE r.rolname IN ('logsvc_tenant', 'logsvc_reader') AND (r.rolsuper OR r.rolbypassrls OR r.rolcanlogin AND r.rolname = 'logsvc_tenant'))
-		|| jsonb_build_object('restored_from', logsvc_internal.restored_from())
 		|| (SELECT jsonb_build_object('extension', e.extversion) FROM pg_extension e WHERE e.extname = 'logsvc');
 END
 $$;
@@ -132,8 +246,10 @@ BEGIN
 	PERFORM logsvc_internal.require_operator();
 	f := logsvc_internal.doctor_facts();
 	RETURN QUERY
-	SELECT c.name, CASE WHEN c.error THEN 'error' WHEN c.warning THEN 'warning' ELSE 'ok' END,
-		coalesce(c.found, 'nothing'), CASE WHEN c.error OR c.warning THEN c.change ELSE '' END
+	SELECT c.name, CASE WHEN u.why IS NOT NULL THEN 'warning' WHEN c.error THEN 'error' WHEN c.warning THEN 'warning' ELSE 'ok' END,
+		coalesce('could not be looked at: ' || u.why, c.found, 'nothing'),
+		CASE WHEN u.why IS NOT NULL THEN 'correct that, and look again; of locks, row lock waits says who holds them'
+			WHEN c.error OR c.warning THEN c.change ELSE '' END
 	FROM (VALUES
 		('preload', (f ->> 'preloaded')::boolean IS NOT TRUE, false,
 			CASE WHEN (f ->> 'reads_settings')::boolean
@@ -203,6 +319,16 @@ BEGIN
 			format('postgresql.conf: max_locks_per_transaction = %s; then restart the server',
 				current_setting('max_locks_per_transaction')::bigint
 				* ((f ->> 'relations')::bigint * (f ->> 'readers')::int / (f ->> 'lock_room')::bigint + 1))),
+		('lock waits', f ->> 'lock_holders' IS NOT NULL AND (f ->> 'holds_up_service')::boolean, f ->> 'lock_holders' IS NOT NULL,
+			coalesce(f ->> 'lock_holders', 'nobody waits for a lock on a table of logsvc'),
+			CASE WHEN f ->> 'lock_holder' = '0' THEN 'SELECT * FROM pg_prepared_xacts; then ROLLBACK PREPARED ''...'''
+				WHEN pg_is_in_recovery() THEN format('SELECT pg_terminate_backend(%s); a lock of the startup process is one of the primary, '
+					'to be looked for there', f ->> 'lock_holder')
+				ELSE format('SELECT pg_terminate_backend(%s)', f ->> 'lock_holder') END),
+		('read only', f ->> 'read_only_by' IS NOT NULL AND NOT pg_is_in_recovery(), false,
+			CASE WHEN f ->> 'read_only_by' IS NULL THEN 'default_transaction_read_only = off'
+				ELSE 'the service cannot write, and refuses events and changes: ' || (f ->> 'read_only_by') END,
+			f ->> 'read_only_reset'),
 		('shared memory', (f ->> 'shared_memory')::bigint < 64 * 1024^2, (f ->> 'shared_memory')::bigint < 256 * 1024^2,
 			CASE WHEN f ->> 'shared_memory' IS NOT NULL THEN format('/dev/shm has %s', pg_size_pretty((f ->> 'shared_memory')::bigint))
 				ELSE 'dynamic_shared_memory_type = ' || current_setting('dynamic_shared_memory_type') END,
@@ -219,6 +345,7 @@ BEGIN
 				AND ((f ->> 'archive_failed')::boolean OR current_setting('archive_timeout')::interval > interval '0' AND (f ->> 'archive_age')::float8 > 900
 					+ extract(epoch FROM current_setting('archive_timeout')::interval)), current_setting('archive_mode') = 'off',
 			CASE WHEN current_setting('archive_mode') = 'off' THEN 'archive_mode = off: what was written since the last backup has one copy'
+				WHEN pg_is_in_recovery() AND current_setting('archive_mode') = 'on' THEN 'the primary archives WAL; this standby does not (archive_mode = on)'
 				WHEN (f ->> 'archive_failed')::boolean THEN 'the last try to archive a WAL file failed'
 				ELSE format('the last WAL file was archived %s s ago', round((f ->> 'archive_age')::numeric)) END,
 			CASE WHEN current_setting('archive_mode') = 'off' THEN 'postgresql.conf: archive_mode = on, archive_command = ''...'' '
@@ -312,16 +439,19 @@ BEGIN
 					'postgresql.conf: logsvc.smtp_from = ''logs@example.org''; then SELECT pg_reload_conf()'
 				ELSE 'correct logsvc.smtp_url, logsvc.smtp_user or logsvc.smtp_password_file; then SELECT pg_reload_conf()' END),
 		('model provider', f ->> 'provider' IS NOT NULL,
-			NOT EXISTS (SELECT FROM logsvc_internal.eu_region r WHERE r.name = lower(f ->> 'provider_region')),
+			NOT coalesce(f -> 'regions' ? lower(f ->> 'provider_region'), false),
 			coalesce(f ->> 'provider', format('logsvc.model_provider = %s, its region is %s', current_setting('logsvc.model_provider'),
 				coalesce(quote_literal(nullif(f ->> 'provider_region', '')), 'not known'))),
 			coalesce(f ->> 'provider_hint', format('postgresql.conf: logsvc.%s = ''eu-central-1'', or another region of logsvc_internal.eu_region; '
 				'then SELECT pg_reload_conf(); until then evaluations are refused', CASE current_setting('logsvc.model_provider')
 				WHEN 'builtin' THEN 'model_region' ELSE 'model_endpoint_region' END))),
-		('status', false, f ->> 'failed' <> '', CASE WHEN f ->> 'failed' IS NULL THEN 'not looked at in the last 5 minutes'
+		('status', false, f ->> 'failed' <> '' OR (f ->> 'failed' IS NULL AND current_setting('logsvc.status_probe', true) = 'on'
+				AND NOT pg_is_in_recovery() AND (f ->> 'logsvc_start_time_seconds')::float8 < extract(epoch FROM now()) - 300), CASE WHEN f ->> 'failed' IS NULL THEN 'not looked at in the last 5 minutes'
 				ELSE coalesce('failed in the last minute: ' || nullif(f ->> 'failed', ''), 'all that was tried works') END,
-			'GET /status has the history; the log of the server says more')
-	) AS c (name, error, warning, found, change);
+			CASE WHEN f ->> 'failed' IS NULL THEN 'the log of the server says why the probe does not run, or what it found is not written'
+				ELSE 'GET /status has the history; the log of the server says more' END)
+	) AS c (name, error, warning, found, change)
+		LEFT JOIN jsonb_each_text(f -> 'unseen') AS u (name, why) ON u.name = c.name;
 END
 $$;
 COMMENT ON FUNCTION logsvc.doctor() IS

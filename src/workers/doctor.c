@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * doctor.c
- *	  What logsvc.doctor() cannot ask in SQL: files, file systems, the library.
+ *	  What logsvc.doctor() cannot ask in SQL: files, file systems, the library; and
+ *	  what it asks in SQL for a limited time.
  *
  * Values of settings that only superusers see, as names of files, are in no
  * answer: operators who are not superusers read them.
@@ -19,6 +20,8 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "catalog/pg_authid_d.h"
+#include "catalog/pg_type_d.h"
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -27,9 +30,13 @@
 #include "src/gateway/gateway.h"
 #include "src/server/compat.h"
 #include "src/server/server.h"
+#include "src/workspace/workspace.h"
 
 #define FACTS_MEMORY ((size_t) 1 << 20)
+/* What reads the tables of a large store takes a moment. */
+#define LOOK_SECONDS 5
 
+PG_FUNCTION_INFO_V1(logsvc_doctor_look);
 PG_FUNCTION_INFO_V1(logsvc_server_facts);
 PG_FUNCTION_INFO_V1(logsvc_disk_space);
 
@@ -201,5 +208,69 @@ logsvc_disk_space(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	values[0] = Int64GetDatum((int64) info.f_bavail * (int64) info.f_frsize);
 	values[1] = Int64GetDatum((int64) info.f_blocks * (int64) info.f_frsize);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/* ---- what may be locked, or slow ---- */
+
+typedef struct look
+{
+	Datum what;
+	Datum facts;
+	bool found;
+} look;
+
+static void
+take_look(void *context)
+{
+	look *l = context;
+	Oid types[1] = {TEXTOID};
+	Datum facts;
+	bool null;
+
+	SPI_connect();
+	if (SPI_execute_with_args("SELECT logsvc_internal.doctor_fact($1)", 1, types, &l->what, NULL,
+							  false, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "doctor_fact() has no row");
+	facts = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &null);
+	l->found = !null;
+	if (!null)
+		l->facts = SPI_datumTransfer(facts, false, -1);
+	SPI_finish();
+}
+
+/*
+ * doctor_look(what) returns (facts, problem, locked): what doctor_fact(what) says, or why it did not;
+ * locked: the lock_timeout has passed.  An operator who looks at a server in trouble gets all other rows.
+ */
+Datum
+logsvc_doctor_look(PG_FUNCTION_ARGS)
+{
+	look l = {.what = PG_GETARG_DATUM(0)};
+	bool nulls[3] = {true, true, false};
+	Datum values[3] = {0};
+	ls_caught caught = {0};
+	const char *problem = NULL;
+	TupleDesc desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (!ls_run_slice(take_look, &l, LOOK_SECONDS * 1000, &caught))
+	{
+		if (caught.sqlstate == ERRCODE_LOCK_NOT_AVAILABLE)
+			problem = "others have locked what it reads";
+		else if (caught.sqlstate == ERRCODE_QUERY_CANCELED)
+			problem = psprintf("it took longer than %d s", LOOK_SECONDS);
+		else
+			problem = caught.message;
+	}
+	if (problem != NULL)
+		values[1] = CStringGetTextDatum(problem);
+	else
+		values[0] = l.facts;
+	nulls[0] = problem != NULL || !l.found;
+	nulls[1] = problem == NULL;
+	values[2] = BoolGetDatum(caught.sqlstate == ERRCODE_LOCK_NOT_AVAILABLE);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }

@@ -98,6 +98,19 @@ foreach (
 		'clock', 'error', qr/3\d\d\d s ahead/, qr/chrony/ ],
 	[ "INSERT INTO logsvc_internal.status_minute (minute, failed, measured) VALUES (now(), '{search}', true)",
 		'status', 'warning', qr/search/, qr/log of the server/ ],
+	[ 'ALTER DATABASE postgres SET default_transaction_read_only = true', 'read only', 'error',
+		qr/cannot write.*: ALTER DATABASE postgres SET default_transaction_read_only = on$/,
+		qr/^SET default_transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only; then SELECT pg_terminate/ ],
+	[ 'ALTER ROLE logsvc_reader IN DATABASE postgres SET default_transaction_read_only = on', 'read only', 'error',
+		qr/: ALTER ROLE logsvc_reader IN DATABASE postgres SET/, qr/ALTER ROLE logsvc_reader IN DATABASE postgres RESET/ ],
+	[ 'ALTER ROLE ALL SET default_transaction_read_only = on', 'read only', 'error', qr/: ALTER ROLE ALL SET/, qr/ALTER ROLE ALL RESET/ ],
+	[ 'ALTER ROLE ALL SET default_transaction_read_only = on; ALTER DATABASE postgres SET default_transaction_read_only = off',
+		'read only', 'ok' ],
+	[ 'SET default_transaction_read_only = on', 'read only', 'ok', qr/= off/ ],
+	# What takes too long, or fails, leaves the other rows.
+	[ 'CREATE OR REPLACE FUNCTION logsvc_internal.restored_from() RETURNS text LANGUAGE sql AS $$SELECT pg_sleep(100)::text$$',
+		'mode', 'warning', qr/^could not be looked at: it took longer than 5 s$/, qr/look again/ ],
+	[ 'ALTER TABLE logsvc_internal.outbox RENAME TO inbox', 'mail', 'warning', qr/^could not be looked at: .*outbox.* does not exist/, qr/look again/ ],
 	[ "INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit, reason, "
 		. "attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body) VALUES "
 		. "('00000000-0000-0000-0000-000000000001', 1, 7, now(), now(), 0, false, 'corrupt', 1, now(), now(), '22000', 'x', '', '')",
@@ -141,6 +154,55 @@ my @to = (host => $t->node->host, port => $t->node->port, database => 'postgres'
 	says(doctor(), 'old transactions', 'warning', qr/process \d+ is 1\d+ s old|process \d+ is \d\d s old/, qr/pg_terminate_backend\(\d+\)/);
 }
 
+# ---- locks ----
+
+{
+	my $unseen = sub {
+		my ($all) = @_;
+		my $why = 'could not be looked at: others have locked what it reads';
+		return join ', ', grep { $all->{$_}{found} eq $why } sort keys %$all;
+	};
+	my $start = sub {
+		my ($sql) = @_;
+		my $waiting = $t->node->background_psql('postgres');
+		$waiting->query_until(qr/started/, "\\echo started\n$sql;\n");
+		return $waiting;
+	};
+	my $session = LogsvcConnection->new(@to);
+	chomp(my $pid = $session->query('SELECT pg_backend_pid()')->{rows});
+	my $holder = qr/^process $pid of \S+ holds AccessExclusiveLock on part, in a transaction that is \d+ s old/;
+	$session->query('BEGIN; LOCK TABLE logsvc_internal.part');
+	my $rows = doctor('SET lock_timeout = 10');
+	is(scalar keys %$rows, scalar keys %$all, 'while a table is locked, all rows are there');
+	is($unseen->($rows), 'damaged parts, merging', '... and say what could not be looked at');
+	says($rows, 'merging', 'warning', qr/locked/, qr/lock waits/);
+	says($rows, 'lock waits', 'error', $holder, qr/^SELECT pg_terminate_backend\($pid\)$/);
+	{
+		my $other = $start->('SELECT count(*) FROM logsvc_internal.part');
+		ok(wait_until(sub { doctor()->{'lock waits'}{found} =~ /$holder; [1-9] wait for it$/ }), 'another waits, too');
+		$session->query('ROLLBACK');
+		$other->quit;
+	}
+	says(doctor(), 'lock waits', 'ok', qr/nobody/);
+
+	# Rows are locked, too.
+	$session->query('BEGIN; UPDATE logsvc_internal.eu_region SET name = name');
+	my $other = $start->('UPDATE logsvc_internal.eu_region SET name = name');
+	ok(wait_until(sub { doctor()->{'lock waits'}{state} eq 'warning' }), 'one waits for a row');
+	says(doctor(), 'lock waits', 'warning', qr/^process $pid .*RowExclusiveLock.* on eu_region.*; 1 wait/, qr/\($pid\)/);
+	$session->query('ROLLBACK');
+	$other->quit;
+
+	# All tables.
+	$session->query("BEGIN; DO 'DECLARE t regclass; BEGIN FOR t IN SELECT oid FROM pg_class WHERE relkind IN (''r'', ''p'') "
+		. "AND relnamespace = ''logsvc_internal''::regnamespace LOOP EXECUTE ''LOCK TABLE '' || t; END LOOP; END'");
+	$rows = doctor();
+	is($unseen->($rows),
+		'clock, damaged parts, dead letters, mail, merging, mode, model provider, organizations, status', 'all tables are locked');
+	says($rows, 'lock waits', 'error', qr/^process $pid .* on \w+, \w+, \w+ and \d+ other tables, /, qr/\($pid\)/);
+	$session->query('ROLLBACK');
+}
+
 # ---- the queue ----
 
 {
@@ -155,6 +217,9 @@ my @to = (host => $t->node->host, port => $t->node->port, database => 'postgres'
 # ---- settings that a reload changes ----
 
 foreach (
+	[ 'default_transaction_read_only', 'on', 'read only', 'error', qr/the server has default_transaction_read_only = on/,
+		qr/ALTER SYSTEM RESET default_transaction_read_only, or/ ],
+	[ 'default_transaction_read_only', 'off', 'read only', 'ok' ],
 	[ 'fsync', 'off', 'durability', 'error', qr/fsync = off/, qr/fsync = on/ ],
 	[ 'autovacuum', 'off', 'autovacuum', 'error', qr/autovacuum = off/, qr/autovacuum = on/ ],
 	[ 'logsvc.public_url', 'http://logs.example.org', 'public url', 'warning', qr/http:/, qr/https:/ ],
@@ -195,6 +260,19 @@ says(doctor(), 'tls', 'warning', qr/good until \d{4}-/, qr/renew/);
 	$t->node->append_conf('postgresql.conf', "include '$folder/more.conf'");
 	says(doctor(), 'settings file', 'error', qr/in line 1 of more\.conf \(work_mem\)/, qr/correct the line/);
 	write_file('more.conf', '', 0600);
+}
+
+# The probe does not run, since the server started some time ago.
+{
+	my $since = sub { return 'DELETE FROM logsvc_internal.status_minute; CREATE OR REPLACE FUNCTION logsvc_internal.metric_samples('
+		. 'OUT name text, OUT labels jsonb, OUT value double precision, OUT type text, OUT unit text, OUT help text) '
+		. "RETURNS SETOF record LANGUAGE sql AS 'SELECT ''logsvc_start_time_seconds'', ''{}''::jsonb, extract(epoch FROM now())::float8 "
+		. "- $_[0], '''', '''', '''''" };
+	says(doctor($since->(400)), 'status', 'ok', qr/not looked at in the last 5 minutes/);
+	$t->set('logsvc.status_probe' => 'on');
+	says(doctor($since->(400)), 'status', 'warning', qr/not looked at in the last 5 minutes/, qr/the probe does not run/);
+	says(doctor($since->(200)), 'status', 'ok', qr/not looked at/);
+	$t->set('logsvc.status_probe' => 'off');
 }
 
 SKIP:
