@@ -14,6 +14,7 @@
 
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -64,6 +65,31 @@ require_owner_of_object(ObjectType type, Node *object)
 	}
 }
 
+/*
+ * ALTER TABLE own ATTACH PARTITION pg_class, of an index too: the owner of `own` need not own the other.  To
+ * detach a partition that it has, PostgreSQL asks for no right to that.
+ */
+static void
+require_owner_of_partition(const AlterTableStmt *alter)
+{
+	ListCell *cell;
+
+	foreach (cell, alter->cmds)
+	{
+		const AlterTableCmd *command = lfirst(cell);
+		const RangeVar *name;
+		Oid relation;
+
+		if (command->def == NULL || !IsA(command->def, PartitionCmd))
+			continue;
+		name = ((PartitionCmd *) command->def)->name;
+		relation = name == NULL ? InvalidOid : RangeVarGetRelid(name, NoLock, true);
+		if (!OidIsValid(relation) || !get_rel_relispartition(relation) ||
+			get_partition_parent(relation, true) != RangeVarGetRelid(alter->relation, NoLock, true))
+			require_right(name, ACL_NO_RIGHTS);
+	}
+}
+
 void
 ls_guard_locks(Node *statement)
 {
@@ -73,6 +99,7 @@ ls_guard_locks(Node *statement)
 	{
 		case T_RuleStmt:
 		case T_AlterObjectDependsStmt:
+		case T_AlterTableStmt:
 		case T_CreateTrigStmt:
 		case T_CreateStatsStmt:
 		case T_CommentStmt:
@@ -90,6 +117,9 @@ ls_guard_locks(Node *statement)
 			break;
 		case T_AlterObjectDependsStmt:
 			require_right(((AlterObjectDependsStmt *) statement)->relation, ACL_NO_RIGHTS);
+			break;
+		case T_AlterTableStmt:
+			require_owner_of_partition((AlterTableStmt *) statement);
 			break;
 		case T_CreateTrigStmt:
 			require_right(((CreateTrigStmt *) statement)->relation, ACL_TRIGGER);

@@ -143,11 +143,19 @@ foreach my $database (qw(postgres another))
 			? 'permission denied for' : 'must be owner of'), "$database: $statement");
 	}
 }
-is(($t->sql_error('CREATE TABLE own (n int); ALTER TABLE own OWNER TO passer; SET role = passer; '
-	. q{CREATE RULE r AS ON UPDATE TO own DO INSTEAD NOTHING; COMMENT ON COLUMN own.n IS 'x'}))[1], '', 'an owner may');
+$t->sql('CREATE TABLE own (n int) PARTITION BY LIST (n); ALTER TABLE own OWNER TO passer; CREATE INDEX own_n ON own (n);'
+	. 'CREATE TABLE own_1 (n int); ALTER TABLE own_1 OWNER TO passer');
+foreach my $statement ('TABLE own ATTACH PARTITION pg_class FOR VALUES IN (1)', 'TABLE own DETACH PARTITION pg_class',
+	'INDEX own_n ATTACH PARTITION pg_class_oid_index')
+{
+	is(($t->sql_error("SET lock_timeout = '2s'; SET role = passer; ALTER $statement"))[1], '42501', "with tables of its own: $statement");
+}
+is(($t->sql_error('SET role = passer; ALTER TABLE own ATTACH PARTITION own_1 FOR VALUES IN (1); '
+	. q{CREATE RULE r AS ON UPDATE TO own DO INSTEAD NOTHING; COMMENT ON COLUMN own.n IS 'x'; ALTER TABLE own DETACH PARTITION own_1}))[1],
+	'', 'an owner may');
 close $reader->{in};
 waitpid $reader->{pid}, 0;
-$t->sql('DROP TABLE own; DROP DATABASE another; DROP ROLE passer');
+$t->sql('DROP TABLE own, own_1; DROP DATABASE another; DROP ROLE passer');
 
 # ---- dump and restore ----
 
