@@ -339,11 +339,12 @@ sub make_leaf
 			{ kind => pick(qw(word string)), text => pick(grep { !/custom|K/ } @levels) } ]
 			if $op !~ /^!?=$/ && $field->{parts}[0] eq 'level' && !$field->{prefix};
 		my $constant = constant_for($events, $field, $op =~ /^!?=$/);
-		# Only times have an order with a time.
+		# Only times are compared with a time: plain numbers, ISO times and, as texts, wildcards.
 		$constant = { kind => 'string', text => iso_of(pick(@$events)->{time}) }
-		  if $op !~ /^!?=$/ && is_builtin($field)
-		  && $field->{parts}[0] =~ /^(?:timestamp|ingested_at)$/
-		  && $constant->{kind} ne 'number' && !defined parse_time($constant->{text});
+		  if is_builtin($field) && $field->{parts}[0] =~ /^(?:timestamp|ingested_at)$/
+		  && !($constant->{kind} eq 'number' && $constant->{text} =~ /^-?\d+(?:\.\d+)?$/)
+		  && !defined parse_time($constant->{text})
+		  && !($op =~ /^!?=$/ && $constant->{kind} eq 'word' && $constant->{text} =~ /\*/);
 		return [ 'compare', $field, $op, $constant ];
 	}
 	if ($kind < 0.82)

@@ -321,7 +321,12 @@ sub make_stage
 	{
 		my @by = chance(0.6) ? different_fields($state, between(1, 2), \&group_field) : ();
 		my $aggregates = make_aggregates($events, $state);
-		$aggregates->[$_]{as} = 'e' . ($_ + 1) foreach 0 .. $#$aggregates;
+		# No column may be named as what it is grouped by.
+		my %taken = map { join('.', @{ $_->{parts} }) => 1 } @by;
+		foreach my $i (0 .. $#$aggregates)
+		{
+			$aggregates->[$i]{as} = ($taken{ 'e' . ($i + 1) } ? 'more_e' : 'e') . ($i + 1);
+		}
 		foreach my $name ($state->{columns} ? map { $_->{as} } @$aggregates : ())
 		{
 			push @{ $state->{columns} }, $name unless grep { $_ eq $name } @{ $state->{columns} };
