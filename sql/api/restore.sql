@@ -1,5 +1,22 @@
 -- Restored copies: how a server notices that it is one, and the end of its credentials.
 
+CREATE OR REPLACE FUNCTION logsvc_internal.here(OUT database oid, OUT secret_hash bytea, OUT cluster bigint)
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT d.oid, sha256(s.key), c.system_identifier
+	FROM pg_database d, logsvc_internal.secret s, pg_control_system() c WHERE d.datname = current_database()
+$$;
+COMMENT ON FUNCTION logsvc_internal.here() IS
+'What the table origin has of an original, of this database';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.note_origin(at timestamptz) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	INSERT INTO logsvc_internal.origin (database, secret_hash, cluster)
+	SELECT h.database, h.secret_hash, h.cluster FROM logsvc_internal.here() h
+	ON CONFLICT DO NOTHING
+$$;
+COMMENT ON FUNCTION logsvc_internal.note_origin(timestamptz) IS
+'Scheduled: a database that knows no original is one';
+
 -- What no primary shows that was only promoted.  A copy that is started without any of this looks
 -- like its original.
 CREATE OR REPLACE FUNCTION logsvc_internal.restored_from() RETURNS text
@@ -9,9 +26,19 @@ DECLARE
 	history text;
 	label text;
 	settings text;
+	elsewhere text;
 BEGIN
 	IF pg_is_in_recovery() THEN
 		RETURN NULL;
+	END IF;
+	SELECT CASE WHEN o.cluster <> h.cluster THEN format('its rows were made in database %s of cluster %s', o.database, o.cluster)
+			ELSE format('its rows were made in another database of this cluster, %s', coalesce(
+				(SELECT quote_ident(d.datname) FROM pg_database d WHERE d.oid = o.database AND o.database <> h.database), 'which is gone')) END
+	INTO elsewhere
+	FROM logsvc_internal.origin o, logsvc_internal.here() h
+	WHERE o.database <> h.database OR o.secret_hash <> h.secret_hash;
+	IF FOUND THEN
+		RETURN elsewhere;
 	END IF;
 	timeline := left(pg_walfile_name(pg_current_wal_lsn()), 8);
 	-- Somebody has said what is to become of this copy.
@@ -181,6 +208,10 @@ BEGIN
 	RETURN QUERY SELECT NULL::text, t.key, t.value::bigint FROM jsonb_each_text(total) t
 	WHERE t.key IN ('session', 'mail_link', 'password') AND t.value::bigint > 0 ORDER BY 2;
 
+	IF target IS NULL THEN
+		DELETE FROM logsvc_internal.origin;
+		PERFORM logsvc_internal.note_origin(now());
+	END IF;
 	-- For one organization the others are still to be looked at.
 	PERFORM logsvc_internal.audit(NULL, CASE WHEN target IS NULL THEN 'server.restored'
 			ELSE 'organization.access_ended' END,

@@ -1,4 +1,4 @@
--- schema a9004b384b4b54de
+-- schema 86225ecca62cdcc5
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -861,3 +861,22 @@ GRANT SELECT ON logsvc_internal.day_filter TO logsvc_reader;
 CREATE POLICY tenant ON logsvc_internal.day_filter FOR SELECT TO logsvc_reader
 	USING (organization_id = logsvc_internal.current_organization());
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.day_filter', 'WHERE false');
+
+-- Copies that were made by a dump.
+CREATE TABLE logsvc_internal.origin (
+	one boolean PRIMARY KEY DEFAULT true CHECK (one),
+	database oid NOT NULL,
+	secret_hash bytea NOT NULL,
+	cluster bigint NOT NULL,
+	noted_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE logsvc_internal.origin IS
+'The database that was the original when this was noted. A dump takes it along, but not the secret: where the hash '
+'is that of another one, or the oid that of another database, this is a copy. pg_upgrade keeps both; cluster: the '
+'system identifier, only to be shown';
+ALTER TABLE logsvc_internal.origin ENABLE ROW LEVEL SECURITY;
+
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('note_origin', 'hour')
+ON CONFLICT DO NOTHING;
+
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.origin', '');

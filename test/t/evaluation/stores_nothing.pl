@@ -181,8 +181,8 @@ my %may = map { $_ => 1 } map { "logsvc_internal.$_" }
 $may{"logsvc_internal.$_"} = 1 foreach qw(ingest_tally ingest_day);
 # Once a minute an owner whose credits are used up is told so.
 $may{"logsvc_internal.$_"} = 1 foreach qw(quota_notice outbox);
-# Each minute the status of the service is noted.
-$may{"logsvc_internal.$_"} = 1 foreach qw(status_minute status_day);
+# Each minute the status of the service is noted, and in the first one where it is.
+$may{"logsvc_internal.$_"} = 1 foreach qw(status_minute status_day origin);
 # The helpers of this test, and what its ALTER TABLE and stop points changed.
 $may{$_} = 1 foreach
 	qw(pg_class pg_attribute pg_proc pg_namespace pg_depend pg_constraint pg_type pg_shdepend

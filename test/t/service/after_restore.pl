@@ -128,6 +128,41 @@ like($c->sql($mode), qr/^warning: .*recovered by restore_command/, 'recovered to
 is($c->sql("SELECT * FROM logsvc.after_restore(kinds => '{}')"), '', 'nothing is to end');
 is($c->sql($mode), 'ok: logsvc.mode = normal', 'the operator has looked');
 $c->stop;
+# ---- a dump ----
+
+$t->sql('SELECT logsvc_internal.note_origin(now())');
+my $origin = 'SELECT count(*), min(noted_at) FROM logsvc_internal.origin';
+my $noted = $t->sql($origin);
+is($t->sql("SELECT logsvc_internal.note_origin(now()); $origin"), "\n$noted", 'the original is noted once');
+is($t->sql($mode), 'ok: logsvc.mode = normal', '... and knows itself');
+my @at = ('-h', $t->node->host, '-p', $t->node->port);
+my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
+$t->node->command_ok([ 'pg_dump', @at, '-Fc', '-f', $dump, 'postgres' ], 'a dump');
+$t->sql('CREATE DATABASE beside');
+$t->node->command_ok([ 'pg_restore', @at, '--exit-on-error', '-d', 'beside', $dump ], '... is restored beside its original');
+my @beside = (database => 'beside');
+my $made = "SELECT logsvc_internal.note_origin(now()); $mode";
+like($t->sql($made, @beside), qr/^\nwarning: .*its rows were made in another database of this cluster, postgres$/, 'it is a copy');
+is($t->sql($mode), 'ok: logsvc.mode = normal', 'the other is none');
+$t->sql("SELECT logsvc.after_restore(organization => 'acme', kinds => '{}')", @beside);
+like($t->sql($mode, @beside), qr/^warning/, '... also when one organization was looked at');
+$t->sql("SELECT logsvc.after_restore(kinds => '{}')", @beside);
+is($t->sql($mode, @beside), 'ok: logsvc.mode = normal', '... until the operator says what it is');
+$c = copy('elsewhere', '');
+$c->sql("SELECT logsvc.after_restore(kinds => '{}')");
+$c->sql('CREATE DATABASE dumped');
+$t->node->command_ok([ 'pg_restore', '-h', $c->node->host, '-p', $c->node->port, '--exit-on-error', '-d', 'dumped', $dump ], 'elsewhere');
+# A base backup has the system identifier of its original.
+$c->sql('UPDATE logsvc_internal.origin SET cluster = 17', database => 'dumped');
+like($c->sql($mode, database => 'dumped'), qr/^warning: .*its rows were made in database \d+ of cluster 17$/, 'in another cluster');
+# pg_upgrade makes a cluster with another identifier, and keeps the rest.
+$c->sql('SELECT logsvc_internal.note_origin(now()); UPDATE logsvc_internal.origin SET cluster = 17');
+is($c->sql($mode), 'ok: logsvc.mode = normal', 'what pg_upgrade has made is no copy');
+$c->stop;
+# A copy of the files of a database has the secret, too.
+$t->sql('CREATE DATABASE cloned TEMPLATE beside');
+like($t->sql($mode, database => 'cloned'), qr/^warning: .*another database of this cluster, beside$/, 'a database made of another');
+
 $c = copy('base', '');
 like($c->sql($mode), qr/^warning: .*started from a backup/, 'a base backup without more');
 $c->stop;
