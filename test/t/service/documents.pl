@@ -29,6 +29,22 @@ my $page = join "\n",
 cmp_ok(scalar(split /\n/, $source), '>', 30, 'errors.def is read');
 is($page, $source, 'docs/api.md lists the errors of errors.def');
 
+# ---- actions of the audit log, docs/audit.md and the console ----
+
+# {user => 'created deleted'}, each in order
+my %documented;
+foreach (slurp_file('docs/audit.md') =~ /^\| (`\w+\.`.*) \|$/mg)
+{
+	my ($types, $verbs) = split / \| /, $_, 2;
+	my %verbs = map { $_ => 1 } map { split ' ' } $verbs =~ /`([\w ]+)`/g;
+	my @verbs = keys %verbs;
+	$documented{$_} = join ' ', sort @verbs foreach $types =~ /`(\w+)\.`/g;
+}
+my ($listed) = slurp_file('src/console/audit/filters.js') =~ /actionsByType = \{(.*?)\};/s;
+my %offered = $listed =~ /(\w+): '([\w ]+)'/g;
+is_deeply({ map { $_ => join ' ', sort split / /, $offered{$_} } keys %offered }, \%documented,
+	'the console offers the actions of docs/audit.md') or diag explain \%documented;
+
 # ---- detail_codes.def, the source and docs/api.md ----
 
 my @details = map { [ /^LS_DETAIL_CODE\("(\w+)",\s*"(.*)"\)$/ ? ($1, $2) : () ] } grep { /^LS_DETAIL_CODE/ }
