@@ -167,6 +167,7 @@ wait_until(sub {
 $stored->send($old, 'acme', 3000);
 my $queued = 'SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue WHERE NOT audit';
 cmp_ok($old->sql($queued), '>=', 3000, 'events in the queue');
+$old->sql('SELECT logsvc_internal.note_origin(now())');
 my $found = $stored->found($old);
 my ($n, $distinct, $last) = ids($old);
 is($n, $distinct, "$n events of one organization, each with an id of its own");
@@ -217,6 +218,9 @@ sub compare
 	# The servers of tests have fsync = off.
 	is($new->sql("SELECT * FROM logsvc.doctor() WHERE state = 'error' AND \"check\" <> 'durability'"), '',
 		'logsvc.doctor() sees no error');
+	is($new->sql("SELECT state || ' ' || found FROM logsvc.doctor() WHERE \"check\" = 'mode'"), 'ok logsvc.mode = normal', '... and no copy');
+	is($new->sql('SELECT o.cluster = h.cluster FROM logsvc_internal.origin o, logsvc_internal.here() h'), 'f',
+		'... although the system identifier is another');
 	$new->stop;
 	return;
 }
