@@ -91,14 +91,13 @@ ls_catch_error(MemoryContext context, ls_caught *caught)
 	if (data->message)
 		copy_text(caught->message, data->message, sizeof(caught->message));
 	/*
-	 * Formats hold nothing of customers.  What a right is missing for is an object of ours, and where there
-	 * is no room or an error of the system, the message names a file.  "%s" says nothing: of ours there
-	 * is the table, of SQL code no more than its SQLSTATE.
+	 * Formats hold nothing of customers.  What a right is missing for is an object of ours; which file system
+	 * is full, only the name of the file says.  "%s" says nothing: of ours there is the table, of SQL code
+	 * no more than its SQLSTATE.
 	 */
 	if (data->message && (data->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE ||
 						  data->sqlerrcode == ERRCODE_READ_ONLY_SQL_TRANSACTION ||
-						  data->sqlerrcode == ERRCODE_DISK_FULL ||
-						  ERRCODE_TO_CATEGORY(data->sqlerrcode) == ERRCODE_SYSTEM_ERROR))
+						  data->sqlerrcode == ERRCODE_DISK_FULL))
 		copy_text(caught->format, data->message, sizeof(caught->format));
 	else if (data->message_id && strcmp(data->message_id, "%s") != 0)
 		copy_format(caught->format, data->message_id, data->saved_errno, sizeof(caught->format));
