@@ -223,32 +223,10 @@ hash_value(const ls_aggregate *m, const ls_scan_value *value)
 	return sip(key, value->text.data, value->text.len);
 }
 
-/* All values of a block at once, so that memory can be prefetched. */
-void
-ls_aggregate_insert(ls_aggregate *m, uint32 n)
-{
-	if (!ls_distinct_reserve(&m->set, m->set.n + n))
-		ls_group_out_of_memory();
-	for (uint32 i = 0; i < n; i++)
-	{
-		const ls_hashed *h = &m->pending[i];
-		ls_hashed *slot;
-		bool found;
-
-		if (i + 12 < n)
-			ls_distinct_prefetch(&m->set, h[12]);
-		slot = ls_distinct_insert(&m->set, *h, &found);
-		if (found)
-			continue;
-		*slot = *h;
-		m->counts[h->group]++;
-	}
-}
-
 uint64
 ls_aggregate_distinct(const ls_aggregate *m)
 {
-	return m->set.n + (m->digest == NULL ? 0 : ls_pattern_digest_size(m->digest));
+	return ls_distinct_size(&m->set) + (m->digest == NULL ? 0 : ls_pattern_digest_size(m->digest));
 }
 
 static void
@@ -281,7 +259,7 @@ add_distinct(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 		m->pending[n] = hash_value(m, &value);
 		m->pending[n++].group = rows->groups[i];
 	}
-	ls_aggregate_insert(m, n);
+	ls_distinct_add(&m->set, m->pending, n, m->counts);
 }
 
 /* ---- numbers ---- */
@@ -722,6 +700,8 @@ void
 ls_aggregate_finish(ls_aggregate *m, uint32 n_groups)
 {
 	ls_aggregate_reserve(m, n_groups);
+	if (m->kind == MEASURE_DC)
+		ls_distinct_settle(&m->set, m->counts);
 	if (m->kind == MEASURE_PERCENTILE)
 		sort_samples(m, n_groups);
 	if (m->kind == MEASURE_PATTERNS)

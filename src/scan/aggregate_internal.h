@@ -14,6 +14,7 @@
 #include "miscadmin.h"
 
 #include "src/pattern/pattern.h"
+#include "src/scan/distinct.h"
 
 #define LS_SAMPLES_CHUNK 16384
 
@@ -69,27 +70,6 @@ typedef struct ls_edge
 	ls_kept value;
 } ls_edge;
 
-/* A value of a group. */
-typedef struct ls_hashed
-{
-	uint64 a;
-	uint32 b;
-	uint32 group; /* the group with this value; 0: free */
-} ls_hashed;
-
-#define LS_TABLE_NAME ls_distinct
-#define LS_TABLE_SLOT ls_hashed
-#define LS_TABLE_KEY ls_hashed
-/* The hash has a random key; the groups of one value must not be in neighbouring slots. */
-#define LS_TABLE_HASH(t, key) ((key).a + (key).group * UINT64CONST(0x9E3779B97F4A7C15))
-#define LS_TABLE_EQUAL(t, slot, key) \
-	((slot)->a == (key).a && (slot)->b == (key).b && (slot)->group == (key).group)
-#define LS_TABLE_IS_FREE(slot) ((slot)->group == 0)
-#define LS_TABLE_SLOT_HASH(t, slot) LS_TABLE_HASH(t, *(slot))
-#define LS_TABLE_LOAD 75
-#define LS_TABLE_PAUSE() CHECK_FOR_INTERRUPTS()
-#include "src/base/hash_table.h"
-
 /* Values of groups, each with the number of its rows; a value may be there several times. */
 typedef struct ls_samples
 {
@@ -125,7 +105,7 @@ struct ls_aggregate
 
 	/* dc */
 	uint64 key[2];
-	ls_distinct_table set;
+	ls_distinct_set set;
 	ls_entries entries; /* by dictionary entry: the group that it was last counted for */
 	ls_hashed pending[LS_PART_BLOCK_ROWS];
 
@@ -139,9 +119,6 @@ struct ls_aggregate
 
 /* Makes room for groups below n_groups. */
 extern void ls_aggregate_reserve(ls_aggregate *m, uint32 n_groups);
-
-/* Puts the first n of `pending` into the set, and counts the new ones. */
-extern void ls_aggregate_insert(ls_aggregate *m, uint32 n);
 
 extern void ls_aggregate_keep(ls_aggregate *m, ls_kept *kept, ls_str bytes);
 

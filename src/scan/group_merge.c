@@ -186,18 +186,14 @@ send_samples(outgoing *o, const ls_aggregate *m)
 }
 
 static void
-send_set(outgoing *o, const ls_aggregate *m)
+send_value(void *context, const ls_hashed *value)
 {
-	const ls_hashed *h;
-	uint32 at = 0;
+	outgoing *o = context;
 
-	while ((h = ls_distinct_next(&m->set, &at)) != NULL)
-	{
-		ls_buf_u32(&o->buf, h->group);
-		ls_buf_u64(&o->buf, h->a);
-		ls_buf_u32(&o->buf, h->b);
-		end_item(o);
-	}
+	ls_buf_u32(&o->buf, value->group);
+	ls_buf_u64(&o->buf, value->a);
+	ls_buf_u32(&o->buf, value->b);
+	end_item(o);
 }
 
 static void
@@ -285,7 +281,10 @@ send_aggregate(outgoing *o, int number, ls_aggregate *m, uint32 n_groups)
 {
 	begin_section(o, SECTION_MEASURE, number);
 	if (m->kind == MEASURE_DC)
-		send_set(o, m);
+	{
+		ls_distinct_settle(&m->set, m->counts);
+		ls_distinct_each(&m->set, send_value, o);
+	}
 	else if (m->kind == MEASURE_PERCENTILE)
 		send_samples(o, m);
 	else if (m->kind == MEASURE_PATTERNS)
@@ -614,12 +613,12 @@ take_aggregate(ls_group_merge *merge, ls_aggregate *m, ls_reader *r)
 		m->pending[n++].b = ls_read_u32(r);
 		if (n == lengthof(m->pending))
 		{
-			ls_aggregate_insert(m, n);
+			ls_distinct_add(&m->set, m->pending, n, m->counts);
 			n = 0;
 		}
 	}
 	if (n > 0)
-		ls_aggregate_insert(m, n);
+		ls_distinct_add(&m->set, m->pending, n, m->counts);
 }
 
 static void

@@ -143,11 +143,13 @@ write_heads(ls_groups *g, division *d)
 	}
 	for (int i = 0; i < g->n_aggregates; i++)
 	{
-		const ls_aggregate *m = g->aggregates[i];
+		ls_aggregate *m = g->aggregates[i];
 		uint64 values[N_PARTITIONS] = {0};
 
 		if (!keeps_values(m))
 			continue;
+		if (m->kind == MEASURE_DC)
+			ls_distinct_settle(&m->set, m->counts);
 		for (const ls_samples *chunk = m->first; chunk != NULL; chunk = chunk->next)
 		{
 			for (uint32 k = 0; k < chunk->n; k++)
@@ -211,12 +213,28 @@ typedef struct kept_value
 	uint32 place;
 } kept_value;
 
+typedef struct value_writer
+{
+	ls_groups *g;
+	const division *d;
+	uint32 n;
+} value_writer;
+
+static void
+write_distinct(void *context, const ls_hashed *h)
+{
+	value_writer *w = context;
+	kept_value value = {.a = h->a, .b = h->b, .place = w->d->places[h->group]};
+
+	if (++w->n % 4096 == 0)
+		CHECK_FOR_INTERRUPTS();
+	write_bytes(w->g->spill->files[w->d->partitions[h->group]], &value, sizeof(value));
+}
+
 static void
 write_values(ls_groups *g, const division *d, const ls_aggregate *m)
 {
-	const ls_hashed *h;
-	uint32 at = 0;
-	uint32 n = 0;
+	value_writer writer = {g, d, 0};
 
 	for (const ls_samples *chunk = m->first; chunk != NULL; chunk = chunk->next)
 	{
@@ -229,14 +247,8 @@ write_values(ls_groups *g, const division *d, const ls_aggregate *m)
 			write_bytes(g->spill->files[d->partitions[chunk->group[i]]], &value, sizeof(value));
 		}
 	}
-	while (m->kind == MEASURE_DC && (h = ls_distinct_next(&m->set, &at)) != NULL)
-	{
-		kept_value value = {.a = h->a, .b = h->b, .place = d->places[h->group]};
-
-		if (++n % 4096 == 0)
-			CHECK_FOR_INTERRUPTS();
-		write_bytes(g->spill->files[d->partitions[h->group]], &value, sizeof(value));
-	}
+	if (m->kind == MEASURE_DC)
+		ls_distinct_each(&m->set, write_distinct, &writer);
 }
 
 /* Moves all groups to the files, if there are at least so many and they can be divided. */
@@ -386,12 +398,12 @@ read_values(BufFile *file, ls_aggregate *m, uint64 n, const uint32 *groups, uint
 			(ls_hashed){.a = value.a, .b = value.b, .group = groups[value.place]};
 		if (pending == lengthof(m->pending))
 		{
-			ls_aggregate_insert(m, pending);
+			ls_distinct_add(&m->set, m->pending, pending, m->counts);
 			pending = 0;
 		}
 	}
 	if (pending > 0)
-		ls_aggregate_insert(m, pending);
+		ls_distinct_add(&m->set, m->pending, pending, m->counts);
 }
 
 /* Adds a run; false: there are no more. */

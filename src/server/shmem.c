@@ -8,6 +8,8 @@
  */
 #include "src/server/server.h"
 
+#include <sys/mman.h>
+
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
@@ -107,11 +109,37 @@ ls_place_take(pg_atomic_uint32 *taken, uint32 most)
 
 /* ---- arenas in memory contexts ---- */
 
+/* Bytes of a block from which on huge pages are asked for. */
+#define HUGE_PAGES_FROM (4 * 1024 * 1024)
+
+/*
+ * Asks for huge pages, where the server's system gives them to who asks.  Blocks of this size are
+ * hash tables and arrays that are filled: in random places, where most of the time would go to
+ * page faults and to misses of the translation cache.
+ */
+static void
+advise_huge_pages(char *block, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+	const uintptr_t page = 2 * 1024 * 1024;
+	uintptr_t from = ((uintptr_t) block + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t) block + size) & ~(page - 1);
+
+	/* It is only advice: kernels without huge pages refuse it. */
+	if (from < to)
+		(void) madvise((void *) from, to - from, MADV_HUGEPAGE);
+#endif
+}
+
 static void *
 context_alloc(void *context, size_t size)
 {
-	return MemoryContextAllocExtended((MemoryContext) context, size,
-									  MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	char *block = MemoryContextAllocExtended((MemoryContext) context, size,
+											 MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+
+	if (block != NULL && size >= HUGE_PAGES_FROM)
+		advise_huge_pages(block, size);
+	return block;
 }
 
 static void
