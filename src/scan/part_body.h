@@ -19,6 +19,11 @@ typedef struct ls_body
 	Datum datum;
 	const char *plain; /* the bytes, if they are in memory; else NULL */
 	size_t plain_len;
+	bool stored; /* out of line, and not compressed: */
+	Oid table;   /* where its chunks are */
+	Oid value;
+	uint32 size;
+	uint32 misses; /* chunks that were not where they were expected */
 } ls_body;
 
 extern void ls_body_init(ls_body *body, Datum datum);
