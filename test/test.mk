@@ -68,7 +68,7 @@ build/npm/installed: $(wildcard test/npm/*)
 	@docker/test-npm.sh $(@D)
 	@touch $@
 
-staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' CITUS_PREFIX='$(CITUS_PREFIX)' TEST_DISTRIBUTED='$(DISTRIBUTED)' TEST_SETTINGS='$(SETTINGS)' test/run
+staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' CITUS_PREFIX='$(CITUS_PREFIX)' TEST_DISTRIBUTED='$(DISTRIBUTED)' TEST_SETTINGS='$(SETTINGS)' TEST_LOCALE='$(LOCALE)' test/run
 
 test-debug-install:
 	$(MAKE) --no-print-directory DEBUG=1 tmp-install
@@ -91,7 +91,7 @@ check-regress: test-debug-install
 ## make check-pgtap         pgTAP: test/pgtap; T=name
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
-## make check-tap           whole servers: test/t; T=name or T=room/; SETTINGS=test/settings/formats.conf: more lines for postgresql.conf
+## make check-tap           whole servers: test/t; T=name or T=room/; SETTINGS=test/settings/formats.conf: more lines for postgresql.conf; LOCALE=en_US.UTF-8
 check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_PROMTOOL) $(TEST_RELEASED)
 	$(staged) $(TEST_TAP)
 

@@ -643,7 +643,7 @@ BEGIN
 	SELECT m.* INTO found_member
 	FROM logsvc_internal.member m JOIN logsvc_internal.user_account u ON u.id = m.user_id
 	WHERE m.organization_id = find_member.organization
-		AND u.email = lower(btrim(find_member.email));
+		AND u.email = lower(btrim(find_member.email) COLLATE "C") COLLATE "default";
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such member', hint =>
 			'Pass the e-mail address of a member, as logsvc.list_members() shows it; logsvc.invite() asks somebody to join.');

@@ -159,7 +159,7 @@ COMMENT ON FUNCTION logsvc_internal.rehash_password(uuid, text) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.check_email(email text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	email := lower(btrim(email));
+	email := lower(btrim(email) COLLATE "C");
 	IF NOT logsvc_internal.is_mail_address(email) THEN
 		PERFORM logsvc_internal.invalid('email', 'must be an e-mail address');
 	END IF;
@@ -382,7 +382,7 @@ DECLARE
 	account logsvc_internal.user_account;
 BEGIN
 	SELECT u.* INTO account FROM logsvc_internal.user_account u
-	WHERE u.email = lower(btrim(find_user.email));
+	WHERE u.email = lower(btrim(find_user.email) COLLATE "C") COLLATE "default";
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such user');
 	END IF;

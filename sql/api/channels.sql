@@ -66,7 +66,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 RETURN logsvc_internal.is_mail_address(address) AND EXISTS (
 	SELECT FROM logsvc_internal.user_account u
 	JOIN logsvc_internal.member m ON m.user_id = u.id
-	WHERE u.email = lower(address) AND u.verified_at IS NOT NULL
+	WHERE u.email = lower(address COLLATE "C") COLLATE "default" AND u.verified_at IS NOT NULL
 		AND m.organization_id = organization);
 COMMENT ON FUNCTION logsvc_internal.is_mail_target(uuid, text) IS
 'Is it the verified address of a member of the organization?';

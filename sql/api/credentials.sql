@@ -111,7 +111,7 @@ BEGIN
 	RETURNING * INTO created;
 	PERFORM logsvc_internal.audit(target, 'token.created',
 		logsvc_internal.public_id('tok_', created.id),
-		jsonb_build_object('name', created.name, 'email', lower(btrim(email)),
+		jsonb_build_object('name', created.name, 'email', lower(btrim(email) COLLATE "C"),
 			'scopes', to_jsonb(created.scopes),
 			'expiresAt', logsvc_internal.iso_time(created.expires_at),
 			'aiCreditLimit', created.ai_credit_limit));

@@ -132,7 +132,7 @@ RETURN (SELECT jsonb_build_object(
 					'type', 'button', 'text', jsonb_build_object('type', 'plain_text', 'text', l.label),
 					'url', l.url) ORDER BY l.place)
 				FROM logsvc_internal.message_links(message) AS l))))
-	FROM (SELECT left(initcap(logsvc_internal.message_verb(message)) || ': '
+	FROM (SELECT left(initcap(logsvc_internal.message_verb(message) COLLATE "C") || ': '
 		|| logsvc_internal.message_name(message), 250) AS title) AS m);
 COMMENT ON FUNCTION logsvc_internal.slack_message(jsonb) IS
 'A message as Slack''s incoming webhooks take it, in blocks';
@@ -146,7 +146,7 @@ RETURN jsonb_build_object(
 		'dedup_key', left(dedup_key, 255))
 	|| CASE WHEN message ->> 'type' IN ('alert.resolved', 'alert.recovered') THEN '{}' ELSE jsonb_build_object(
 		'payload', jsonb_build_object(
-			'summary', left(initcap(logsvc_internal.message_verb(message)) || ': '
+			'summary', left(initcap(logsvc_internal.message_verb(message) COLLATE "C") || ': '
 				|| logsvc_internal.message_name(message) || ': '
 				|| logsvc_internal.message_text(message), 1024),
 			'source', 'logsvc ' || coalesce(message ->> 'organizationId', ''),
@@ -177,7 +177,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.queue_alert_mail(
 RETURNS uuid
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-	SELECT logsvc_internal.send_mail(organization, lower(recipient),
+	SELECT logsvc_internal.send_mail(organization, lower(recipient COLLATE "C"),
 		CASE WHEN message ? 'export' THEN 'export' ELSE 'alert' END,
 		jsonb_build_object('link', logsvc_internal.message_link(message),
 			'title', logsvc_internal.message_name(message),
@@ -195,7 +195,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.refuse_delivery(organization uuid, ch
 RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	address text := lower(channel ->> 'target');
+	address text := lower((channel ->> 'target') COLLATE "C");
 	since timestamptz := clock_timestamp() - interval '1 hour';
 BEGIN
 	IF channel ->> 'kind' <> 'email' THEN

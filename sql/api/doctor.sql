@@ -439,7 +439,7 @@ BEGIN
 					'postgresql.conf: logsvc.smtp_from = ''logs@example.org''; then SELECT pg_reload_conf()'
 				ELSE 'correct logsvc.smtp_url, logsvc.smtp_user or logsvc.smtp_password_file; then SELECT pg_reload_conf()' END),
 		('model provider', f ->> 'provider' IS NOT NULL,
-			NOT coalesce(f -> 'regions' ? lower(f ->> 'provider_region'), false),
+			NOT coalesce(f -> 'regions' ? lower((f ->> 'provider_region') COLLATE "C"), false),
 			coalesce(f ->> 'provider', format('logsvc.model_provider = %s, its region is %s', current_setting('logsvc.model_provider'),
 				coalesce(quote_literal(nullif(f ->> 'provider_region', '')), 'not known'))),
 			coalesce(f ->> 'provider_hint', format('postgresql.conf: logsvc.%s = ''eu-central-1'', or another region of logsvc_internal.eu_region; '

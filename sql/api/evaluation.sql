@@ -107,7 +107,7 @@ BEGIN
                                WHERE p.model = begin_evaluation.model
                                  AND p.provider = begin_evaluation.provider), model);
   region_allowed := EXISTS (SELECT FROM logsvc_internal.eu_region r
-                             WHERE r.name = lower(begin_evaluation.region));
+                             WHERE r.name = lower(begin_evaluation.region COLLATE "C") COLLATE "default");
 
   IF NOT free THEN
     -- The month's row is the lock of the organization's credits.

@@ -13,7 +13,7 @@ BEGIN
 		RETURN;
 	END IF;
 	SELECT t.body INTO found_body FROM logsvc_internal.help_texts() AS t
-	WHERE t.topic = lower(btrim(help.topic));
+	WHERE t.topic = lower(btrim(help.topic) COLLATE "C") COLLATE "default";
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.invalid('topic', 'must be one of '
 			|| (SELECT string_agg(t.topic, ', ') FROM logsvc_internal.help_texts() AS t));

@@ -184,7 +184,7 @@ DECLARE
 BEGIN
 	PERFORM logsvc_internal.require_access(target, 'users:invite');
 	PERFORM logsvc_internal.check_change_rate();
-	email := lower(btrim(email));
+	email := lower(btrim(email) COLLATE "C");
 	IF NOT logsvc_internal.is_mail_address(email) THEN
 		PERFORM logsvc_internal.invalid('email', 'must be an e-mail address');
 	END IF;

@@ -418,7 +418,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
   r record := logsvc_internal.loki_range(form, '1 hour');
   most integer := logsvc_internal.loki_limit(form, 100, 5000);
-  direction text := lower(coalesce(nullif(form #>> '{direction,0}', ''), 'backward'));
+  direction text := lower(coalesce(nullif(form #>> '{direction,0}', ''), 'backward') COLLATE "C");
   answer jsonb;
 BEGIN
   IF direction NOT IN ('forward', 'backward') THEN

@@ -87,7 +87,7 @@ BEGIN
 	target := logsvc_internal.find_organization(organization);
 	PERFORM logsvc_internal.check_role(role);
 	SELECT u.id INTO account FROM logsvc_internal.user_account u
-	WHERE u.email = lower(btrim(add_member.email));
+	WHERE u.email = lower(btrim(add_member.email) COLLATE "C") COLLATE "default";
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such user');
 	END IF;
@@ -105,7 +105,7 @@ BEGIN
 	END IF;
 	PERFORM logsvc_internal.audit(target, 'member.added',
 		logsvc_internal.public_id('mem_', created.id),
-		jsonb_build_object('email', lower(btrim(email)), 'role', created.role));
+		jsonb_build_object('email', lower(btrim(email) COLLATE "C"), 'role', created.role));
 	RETURN logsvc_internal.member_json(created);
 END
 $$;
@@ -138,7 +138,7 @@ BEGIN
 	IF old_role <> changed.role THEN
 		PERFORM logsvc_internal.audit(target, 'member.role_changed',
 			logsvc_internal.public_id('mem_', changed.id),
-			jsonb_build_object('email', lower(btrim(email)), 'from', old_role, 'to', changed.role));
+			jsonb_build_object('email', lower(btrim(email) COLLATE "C"), 'from', old_role, 'to', changed.role));
 	END IF;
 	RETURN logsvc_internal.member_json(changed);
 END
@@ -162,7 +162,7 @@ BEGIN
 		SELECT FROM logsvc_internal.user_account u
 		WHERE u.id = logsvc_internal.current_user_id()
 			AND target = logsvc_internal.current_organization()
-			AND u.email = lower(btrim(remove_member.email))
+			AND u.email = lower(btrim(remove_member.email) COLLATE "C") COLLATE "default"
 			AND (logsvc_internal.current_kind() = 'user'
 				OR EXISTS (SELECT FROM logsvc_internal.access_token t
 					WHERE t.id = logsvc_internal.current_credential()
@@ -177,7 +177,7 @@ BEGIN
 	DELETE FROM logsvc_internal.member m WHERE m.id = removed.id;
 	PERFORM logsvc_internal.audit(target, 'member.removed',
 		logsvc_internal.public_id('mem_', removed.id),
-		jsonb_build_object('email', lower(btrim(email)), 'role', removed.role));
+		jsonb_build_object('email', lower(btrim(email) COLLATE "C"), 'role', removed.role));
 	RETURN shown;
 END
 $$;

@@ -33,7 +33,7 @@ BEGIN
 			known := false;
 		END;
 	ELSIF NOT known AND timezone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$' THEN
-		known := EXISTS (SELECT FROM pg_timezone_names n WHERE lower(n.name) = lower(timezone));
+		known := EXISTS (SELECT FROM pg_timezone_names n WHERE lower(n.name COLLATE "C") = lower(timezone COLLATE "C"));
 	END IF;
 	IF known IS NOT TRUE THEN
 		PERFORM logsvc_internal.invalid('timezone',
@@ -46,7 +46,7 @@ COMMENT ON FUNCTION logsvc_internal.check_timezone(text) IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.slug_of(name text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-RETURN coalesce(nullif(btrim(left(regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g'), 50), '-'), ''),
+RETURN coalesce(nullif(btrim(left(regexp_replace(lower(name COLLATE "C"), '[^a-z0-9]+', '-', 'g'), 50), '-'), ''),
 	'organization');
 COMMENT ON FUNCTION logsvc_internal.slug_of(text) IS
 'The slug that an organization of this name gets if nobody has it';

@@ -113,8 +113,8 @@ COMMENT ON FUNCTION logsvc_internal.pipeline_content(jsonb, uuid) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.plain_terms(filter text) RETURNS text[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE WHEN filter !~* E'[^a-z0-9_.=\\s-]|\\m(or|not|in)\\M' THEN ARRAY[
-		lower(substring(filter FROM E'(?:^|\\s)service=([A-Za-z0-9_.-]+)(?:\\s|$)')),
-		lower(substring(filter FROM E'(?:^|\\s)source=([A-Za-z0-9_.-]+)(?:\\s|$)')),
+		lower(substring(filter FROM E'(?:^|\\s)service=([A-Za-z0-9_.-]+)(?:\\s|$)') COLLATE "C"),
+		lower(substring(filter FROM E'(?:^|\\s)source=([A-Za-z0-9_.-]+)(?:\\s|$)') COLLATE "C"),
 		substring(filter FROM E'(?:^|\\s)level=(debug|info|warn|error|fatal)(?:\\s|$)')] END
 $$;
 COMMENT ON FUNCTION logsvc_internal.plain_terms(text) IS

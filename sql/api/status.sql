@@ -271,7 +271,7 @@ BEGIN ATOMIC
 		|| (SELECT string_agg(format('<h2 class="row"><span>%1$s</span><span>%2$s</span></h2>'
 				'<div class="days" role="img" aria-label="%1$s: uptime of 30 days %3$s">%4$s</div>'
 				'<small class="row"><span>30 days ago</span><span>uptime %3$s</span><span>today</span></small>',
-				initcap(c ->> 'name'), c ->> 'status',
+				initcap((c ->> 'name') COLLATE "C"), c ->> 'status',
 				logsvc_internal.percent((c ->> 'uptime30d')::numeric), (
 				SELECT string_agg(format('<i class="%s" title="%s: %s, %s incident%s"></i>',
 					CASE WHEN h ->> 'uptime' IS NULL THEN 'none' WHEN (h ->> 'uptime')::numeric = 1 THEN 'ok'

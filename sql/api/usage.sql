@@ -46,8 +46,8 @@ BEGIN
 				WHERE k.plural = resource_name);
 		END IF;
 		-- api_keys is apiKeys in answers.
-		words := replace(initcap(replace(resource_name, '_', ' ')), ' ', '');
-		shown := shown || jsonb_build_object(lower(left(words, 1)) || substr(words, 2),
+		words := replace(initcap(replace(resource_name, '_', ' ') COLLATE "C"), ' ', '');
+		shown := shown || jsonb_build_object(lower(left(words, 1) COLLATE "C") || substr(words, 2),
 			jsonb_build_object('used', used,
 				'limit', logsvc_internal.allowed_of(organization, resource_name)));
 	END LOOP;

@@ -132,7 +132,7 @@ sub new
 		};
 		$node->init(
 			allows_streaming => $opt{streaming} ? 1 : 0,
-			extra => [ '--locale=C', '-E', 'UTF8', @{ $opt{initdb} // [] } ]);
+			extra => [ '--locale=' . ($ENV{TEST_LOCALE} || 'C'), '-E', 'UTF8', @{ $opt{initdb} // [] } ]);
 	}
 	$node->append_conf('postgresql.conf', join "\n",
 		$ENV{TEST_CONF} // "shared_preload_libraries = 'logsvc'",

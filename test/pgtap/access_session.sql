@@ -94,7 +94,7 @@ SELECT is(pg_temp.by(who, $$SELECT logsvc.whoami()->>'permissions'$$)::jsonb, (
 	SELECT jsonb_agg(permission ORDER BY n) FROM (
 		SELECT permission, row_number() OVER () AS n, key_scopes
 		FROM logsvc_internal.permissions()) AS p
-	WHERE strpos(key_scopes, upper(left(who, 1))) > 0), who || ' key: by its scope')
+	WHERE strpos(key_scopes, upper(left(who, 1) COLLATE "C")) > 0), who || ' key: by its scope')
 FROM unnest('{ingest-only,read-only,full-access}'::text[]) AS who;
 
 -- ---- each role and scope ----

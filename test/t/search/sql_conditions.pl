@@ -156,8 +156,9 @@ sub in_session
 {
 	my ($sql) = @_;
 	return $t->sql("SELECT logsvc.act_as('acme') IS NULL;"
-		. "CREATE TEMP TABLE logs AS SELECT row_number() OVER (ORDER BY id) AS n, id, event, level, source, service,"
-		. " attributes ->> 'owner' AS owner, attributes ->> 'path' AS path, (attributes ->> 'ok')::boolean AS ok,"
+		. "CREATE TEMP TABLE logs AS SELECT row_number() OVER (ORDER BY id) AS n, id,"
+		. ' event COLLATE "C", level, source COLLATE "C", service COLLATE "C",'
+		. " (attributes ->> 'owner') COLLATE \"C\" AS owner, (attributes ->> 'path') COLLATE \"C\" AS path, (attributes ->> 'ok')::boolean AS ok,"
 		. " (attributes ->> 'status')::numeric AS status, (attributes ->> 'size')::numeric AS size FROM logsvc.logs;"
 		. $sql) =~ s/^.*?\n//sr;
 }
