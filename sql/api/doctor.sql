@@ -57,6 +57,8 @@ BEGIN
 				FROM logsvc_internal.organization o WHERE o.read_only_since IS NOT NULL AND o.deleted_at IS NULL);
 		WHEN 'shards' THEN
 			RETURN jsonb_build_object('elsewhere', logsvc_internal.events_elsewhere());
+		WHEN 'accounts' THEN
+			RETURN jsonb_build_object('follower', logsvc_internal.follower_problem());
 		WHEN 'mail' THEN
 			RETURN (SELECT jsonb_build_object('mails', count(*) FILTER (WHERE m.state = 'waiting'),
 					'mail_error', (array_agg(m.last_error ORDER BY m.created_at DESC) FILTER (WHERE m.state IN ('waiting', 'failed')))[1])
@@ -163,7 +165,7 @@ BEGIN
 				HAVING sum(s.value) FILTER (WHERE s.name = 'logsvc_worker_up')
 					< sum(s.value) FILTER (WHERE s.name = 'logsvc_worker_wanted')) AS w (worker));
 	END IF;
-	FOREACH what IN ARRAY ARRAY['mode', 'clock', 'dead letters', 'merging', 'damaged parts', 'organizations', 'shards', 'mail',
+	FOREACH what IN ARRAY ARRAY['mode', 'clock', 'dead letters', 'merging', 'damaged parts', 'organizations', 'shards', 'accounts', 'mail',
 		'model provider', 'status']
 	LOOP
 		SELECT l.* INTO seen FROM logsvc_internal.doctor_look(what) l;
@@ -404,6 +406,10 @@ BEGIN
 			CASE WHEN (f ->> 'elsewhere')::boolean THEN 'Citus has the events elsewhere than in one shard here, so the service does not run'
 				ELSE 'all events are on this server' END,
 			'move the shard of logsvc_internal.part back here with citus_move_shard_placement (docs/scale.md)'),
+		('accounts', f ->> 'follower' IS NOT NULL, false,
+			CASE WHEN f ->> 'follower' IS NOT NULL THEN 'they are not those of the server that this one follows: ' || (f ->> 'follower')
+				WHEN logsvc_internal.follows() THEN 'those of the server that this one follows' ELSE 'this server has its own' END,
+			'SELECT * FROM logsvc.node_status() there; ALTER SUBSCRIPTION logsvc_accounts ENABLE, or CONNECTION ''...'''),
 		('rights of roles', f ->> 'roles' IS NOT NULL, false,
 			coalesce('may log in or see everything: ' || (f ->> 'roles'), 'as they were made'),
 			format('ALTER ROLE %s NOSUPERUSER NOBYPASSRLS NOLOGIN', split_part(f ->> 'roles', ',', 1))),

@@ -588,9 +588,8 @@ BEGIN
 		PERFORM logsvc_internal.refuse_stream('a row names a resource of another organization');
 	END IF;
 
-	-- Numbers that it has already are not given again; far enough, because others take some meanwhile.
-	PERFORM setval('logsvc_internal.batch_number', (stream ->> 'lastBatch')::bigint + 1000000)
-	FROM logsvc_internal.batch_number b WHERE b.last_value <= (stream ->> 'lastBatch')::bigint;
+	-- Numbers that it has already are not given again.
+	PERFORM logsvc_internal.raise_batch_number((stream ->> 'lastBatch')::bigint);
 
 	SELECT o.* INTO there FROM logsvc_internal.organization o WHERE o.id = target;
 	verdict := logsvc.verify_audit(logsvc_internal.public_id('org_', target));

@@ -77,6 +77,12 @@ BEGIN
 		LEFT JOIN run_command_on_all_nodes('SELECT logsvc_internal.node_report()') r USING (nodeid)
 		WHERE n.noderole = 'primary';
 	END IF;
+	IF logsvc_internal.follows() THEN
+		own := jsonb_set(jsonb_set(own, '{1}', '"follower"'), '{4}', coalesce(to_jsonb(logsvc_internal.follower_problem()), 'null'));
+	END IF;
+	said := coalesce(said, jsonb_build_array(own)) || (SELECT coalesce(jsonb_agg(jsonb_build_array('node ' || n.node, 'follower',
+			n.reader IS NOT NULL, NULL, coalesce(n.problem, '')) ORDER BY n.node), '[]')
+		FROM logsvc_internal.nodes() n);
 	RETURN QUERY
 	SELECT s ->> 0, s ->> 1, coalesce((s ->> 2)::boolean, false), s -> 3 ->> 'version',
 		(s -> 3 ->> 'workers')::int > 0, (s -> 3 ->> 'organizations')::bigint, (s -> 3 ->> 'events')::bigint,
@@ -87,7 +93,7 @@ BEGIN
 			WHEN (s -> 3 ->> 'events')::bigint > 0 AND s -> 3 ->> 'workers' = '0' THEN
 				'it has events, and nothing that searches them'
 			ELSE '' END
-	FROM jsonb_array_elements(coalesce(said, jsonb_build_array(own))) AS s;
+	FROM jsonb_array_elements(said) AS s;
 END
 $$;
 COMMENT ON FUNCTION logsvc.node_status() IS

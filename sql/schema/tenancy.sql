@@ -267,12 +267,19 @@ FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed('=organizations');
 ALTER TABLE logsvc_internal.organization ENABLE ALWAYS TRIGGER access_changed_names;
 
 -- What operators change concerns all.
-CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE ON logsvc_internal.plan_limit
+-- For each row: replication fires no triggers of statements but TRUNCATE.
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR UPDATE ON logsvc_internal.plan_limit
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed();
+CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.plan_limit
 FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
-ALTER TABLE logsvc_internal.plan_limit ENABLE ALWAYS TRIGGER access_changed;
-CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE ON logsvc_internal.rate_limit
+ALTER TABLE logsvc_internal.plan_limit ENABLE ALWAYS TRIGGER access_changed,
+	ENABLE ALWAYS TRIGGER access_changed_all;
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR UPDATE ON logsvc_internal.rate_limit
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed();
+CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.rate_limit
 FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
-ALTER TABLE logsvc_internal.rate_limit ENABLE ALWAYS TRIGGER access_changed;
+ALTER TABLE logsvc_internal.rate_limit ENABLE ALWAYS TRIGGER access_changed,
+	ENABLE ALWAYS TRIGGER access_changed_all;
 
 -- ---- row security, rights, dump ----
 

@@ -1,4 +1,4 @@
--- schema 86225ecca62cdcc5
+-- schema 0884c007a78d6bdf
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -880,3 +880,20 @@ INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('note_origin',
 ON CONFLICT DO NOTHING;
 
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.origin', '');
+
+-- Limits that come by replication, which fires no triggers of statements but TRUNCATE.
+DO $$
+DECLARE
+	name text;
+BEGIN
+	FOREACH name IN ARRAY '{plan_limit,rate_limit}'::text[] LOOP
+		EXECUTE format('DROP TRIGGER access_changed ON logsvc_internal.%I', name);
+		EXECUTE format('CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR UPDATE ON logsvc_internal.%I'
+			' FOR EACH ROW EXECUTE FUNCTION logsvc_internal.access_changed()', name);
+		EXECUTE format('CREATE TRIGGER access_changed_all AFTER TRUNCATE ON logsvc_internal.%I'
+			' FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed()', name);
+		EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ALWAYS TRIGGER access_changed,'
+			' ENABLE ALWAYS TRIGGER access_changed_all', name);
+	END LOOP;
+END
+$$;

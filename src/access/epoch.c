@@ -9,7 +9,8 @@
  * one on which everything depends.  What is kept remembers what it depends on (ls_watch), and
  * the sum of these counters, its epoch.  Counters only grow, so equal sums mean that none of
  * them has moved.  Row triggers notice the changes, so an UPDATE by hand counts too; a row
- * that is changed counts as what it was and as what it is now.  Ids that share a counter, by
+ * that is changed counts as what it was and as what it is now.  What logical replication applies
+ * counts too, because the triggers are ALWAYS, and those of rows.  Ids that share a counter, by
  * their hash, only cause a lookup more.
  *
  * Why no stale entry can survive.  The commit callback runs after the transaction has left the

@@ -35,6 +35,7 @@ PG_FUNCTION_INFO_V1(logsvc_may_read_audit);
 PG_FUNCTION_INFO_V1(logsvc_require_permission);
 PG_FUNCTION_INFO_V1(logsvc_require_live);
 PG_FUNCTION_INFO_V1(logsvc_require_operator);
+PG_FUNCTION_INFO_V1(logsvc_require_superuser);
 PG_FUNCTION_INFO_V1(logsvc_is_operator);
 
 static const ls_principal nobody;
@@ -354,6 +355,17 @@ Datum
 logsvc_require_operator(PG_FUNCTION_ARGS)
 {
 	ls_require_operator();
+	PG_RETURN_VOID();
+}
+
+/* For what operators could use to have more rights than in logsvc. */
+Datum
+logsvc_require_superuser(PG_FUNCTION_ARGS)
+{
+	ls_require_operator();
+	if (!superuser_arg(GetOuterUserId()))
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_FORBIDDEN)),
+				errmsg("this is for superusers only"));
 	PG_RETURN_VOID();
 }
 

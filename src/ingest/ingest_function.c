@@ -174,6 +174,10 @@ begin_call(void)
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("logsvc does not run on a worker node of Citus"),
 				errhint("Connect to the coordinator; events sent here would never be stored."));
+	if (ls_service_get()->state == LS_SERVICE_FOLLOWER)
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("logsvc does not run on a server that has its accounts from another one"),
+				errhint("Connect to that one; events sent here would never be stored."));
 	ls_require_permission("logs:write");
 	if (RecoveryInProgress())
 		ls_raise(LS_ERROR_STANDBY);

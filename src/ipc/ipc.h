@@ -79,6 +79,7 @@ typedef enum ls_service_state
 	LS_SERVICE_NO_EXTENSION,
 	LS_SERVICE_WRONG_VERSION,
 	LS_SERVICE_WORKER_NODE, /* of Citus: the service runs on the coordinator */
+	LS_SERVICE_FOLLOWER,    /* it has its accounts from another server, where the service runs */
 	LS_SERVICE_ELSEWHERE,   /* Citus has the events on another server, or in several shards */
 	LS_SERVICE_READY
 } ls_service_state;

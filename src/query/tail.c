@@ -89,8 +89,15 @@ static uint64
 drawn_batches(void)
 {
 	uint64 newest = ls_newest_batch();
+	uint64 ahead;
 
-	return !RecoveryInProgress() ? newest : newest > WAL_AHEAD ? newest - WAL_AHEAD : 0;
+	if (!RecoveryInProgress())
+		return newest;
+	/* Servers that share accounts leave out each other's numbers. */
+	ahead = WAL_AHEAD * (uint64) DatumGetInt64(ls_owner_value(
+							"SELECT increment FROM pg_catalog.pg_sequence_parameters("
+							"'logsvc_internal.batch_number'::pg_catalog.regclass)"));
+	return newest > ahead ? newest - ahead : 0;
 }
 
 static bool

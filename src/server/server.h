@@ -440,6 +440,11 @@ extern int ls_debug_groups; /* kB: logsvc.debug_groups */
 #define ls_stop_points_register() ((void) 0)
 #endif
 
+/* ---- follower.c ---- */
+
+/* Has this database its accounts from another server?  In a transaction. */
+extern bool ls_follows(void);
+
 /* ---- standby.c ---- */
 
 extern void ls_standby_register(void);

@@ -186,6 +186,10 @@ utility(PlannedStmt *statement, const char *query, bool read_only_tree,
 			ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					errmsg("the tables of events of logsvc are distributed"),
 					errhint("SELECT logsvc.undistribute() first."));
+		if (IsA(statement->utilityStmt, DropStmt) && ls_follows())
+			ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("this database has its accounts from another server"),
+					errhint("SELECT logsvc.unfollow() first."));
 		(void) pause_service();
 	}
 	if (changes_service(statement->utilityStmt))

@@ -21,7 +21,8 @@
  * On a worker node of Citus nothing runs: CREATE EXTENSION on the coordinator made the extension
  * there, too, and a second service would answer for an empty store.  Nor does anything run when Citus
  * has moved the events to another server.  No session tells when that happens, so where Citus is
- * loaded a probe looks every 10 seconds.
+ * loaded a probe looks every 10 seconds.  On a server that has its accounts from another one nothing
+ * runs either, because organizations have their events on the other one.
  *
  * Everything that keeps the service from running is said once, when it
  * becomes so, with the setting to change.
@@ -111,6 +112,13 @@ look_for_extension(void *context)
 	if (is_worker_node())
 	{
 		service->state = LS_SERVICE_WORKER_NODE;
+		return;
+	}
+	if (ls_follows())
+	{
+		/* Who ends that tells the launcher, if this is the database. */
+		service->database = MyDatabaseId;
+		service->state = LS_SERVICE_FOLLOWER;
 		return;
 	}
 	if (ls_store_elsewhere())
@@ -238,6 +246,13 @@ say_state(ls_service_state state)
 						   ls_database),
 					errhint("It runs on the coordinator."));
 			break;
+		case LS_SERVICE_FOLLOWER:
+			ereport(LOG,
+					errmsg("logsvc does not run here: database \"%s\" has its accounts from "
+						   "another server",
+						   ls_database),
+					errhint("It runs on that server."));
+			break;
 		case LS_SERVICE_ELSEWHERE:
 			ereport(LOG,
 					errmsg("logsvc does not run: Citus has its events not in one shard on this "
@@ -347,6 +362,7 @@ ls_workers_wanted(ls_worker_kind kind)
 	int n = 0;
 
 	if (ls_service_get()->state == LS_SERVICE_WORKER_NODE ||
+		ls_service_get()->state == LS_SERVICE_FOLLOWER ||
 		ls_service_get()->state == LS_SERVICE_ELSEWHERE ||
 		(!ls_service_get()->primary && !runs_on_standby(kind)))
 		return 0;

@@ -1,5 +1,5 @@
 -- What is for operators is refused to everybody else, whatever they hold.
-SELECT plan(55);
+SELECT plan(61);
 
 CREATE ROLE operators_app;
 GRANT logsvc_tenant TO operators_app;
@@ -76,6 +76,12 @@ INSERT INTO calls VALUES ('logsvc.import_organization()', '55000 no rows of a st
 INSERT INTO calls VALUES ('logsvc.node_status()');
 INSERT INTO calls VALUES ('logsvc.distribute()', '55000 Citus is not in this database'),
 	('logsvc.undistribute()', '55000 Citus is not in this database');
+INSERT INTO calls VALUES ('logsvc.unshare_accounts()'), ('logsvc.unfollow()');
+INSERT INTO calls VALUES ('logsvc.add_node()', '55000 this server does not share its accounts'),
+	('logsvc.remove_node(1)', 'LS301 no such node'),
+	('logsvc.follow(0, ''host=x'')', 'LS001 node: must be the number that logsvc.add_node() has returned on the other server');
+INSERT INTO calls SELECT 'logsvc.share_accounts()', CASE current_setting('wal_level') WHEN 'logical' THEN 'done'
+	ELSE format('55000 wal_level is %s, not logical', current_setting('wal_level')) END;
 INSERT INTO calls VALUES ('logsvc.unbind_role(''x'')', 'LS301 no such database role is bound');
 INSERT INTO calls VALUES ('logsvc.setup(''first'', ''owner@acme.org'')',
 	'LS401 there is an organization already, and setup makes the first one; logsvc.create_organization makes others');
@@ -84,7 +90,7 @@ INSERT INTO calls VALUES ('logsvc.retry_mail(''00000000-0000-0000-0000-000000000
 
 -- All that say so are here.
 SELECT bag_eq($$SELECT p.oid::regproc::text FROM pg_proc p
-	WHERE p.pronamespace = 'logsvc'::regnamespace AND p.prosrc ~ 'require_operator'$$,
+	WHERE p.pronamespace = 'logsvc'::regnamespace AND p.prosrc ~ 'require_(operator|superuser)'$$,
 	$$SELECT split_part(call, '(', 1) FROM calls WHERE call !~ 'act_as'$$,
 		'the functions of operators');
 SELECT is(pg_temp.operator('SELECT ' || call), answer, 'an operator may: ' || call)

@@ -188,6 +188,8 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.resolve_alert, logsvc.test_alert_rule, logsvc.backtest_alert_rule,
 	logsvc.export_organization, logsvc.import_organization, logsvc.set_organization_state,
 	logsvc.node_status, logsvc.distribute, logsvc.undistribute,
+	logsvc.share_accounts, logsvc.unshare_accounts, logsvc.add_node, logsvc.remove_node,
+	logsvc.follow, logsvc.unfollow,
 	logsvc_internal.take_stream_row,
 	logsvc.after_restore, logsvc.announce_maintenance, logsvc.cancel_maintenance,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
@@ -261,7 +263,7 @@ UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('kind', '''org''
 	('body', '''{"name": "x", "q": "x"}'''), ('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('csv', '''a'''), ('parameters', '''{}'''),
 	('taken', '''{}'''), ('outcome', '''{}'''), ('samples', '''{}'''), ('most', '1'),
 	('rule', '''00000000-0000-0000-0000-000000000000'''),
-	('worker', '0'), ('run', 'gen_random_uuid()'), ('code', '''x'''), ('message', '''x'''), ('permanent', 'true'),
+	('worker', '0'), ('node', '1'), ('connection', '''host=x'''), ('run', 'gen_random_uuid()'), ('code', '''x'''), ('message', '''x'''), ('permanent', 'true'),
 	('expires', '''1'''), ('holder', '''organization'''), ('signature', '''x''');
 CREATE TEMP TABLE attack AS
 WITH RECURSIVE parameter AS (

@@ -29,6 +29,7 @@ accept_invitation	person
 acknowledge_alert	OAM F alerts:write
 act_as	operator
 add_member	operator
+add_node	operator
 after_restore	operator
 adjust_ai_credits	operator
 announce_maintenance	operator
@@ -79,6 +80,7 @@ events	OAMV RFt logs:read
 explain_query	OAMV RFt logs:read
 export_dashboard	OAMV F dashboards:read
 export_organization	operator
+follow	operator
 get_alert	OAMV RF logs:read
 get_alert_rule	OAMV F logs:read
 get_billing	person
@@ -133,6 +135,7 @@ pattern_of	open
 patterns	open
 query_logs	OAMV RFt logs:read
 remove_member	OA F members:write
+remove_node	operator
 reorder_pipelines	OAM F pipelines:write
 replay_dead_letters	OAM F pipelines:write
 resend_invitation	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
@@ -150,6 +153,7 @@ search_field_values	OAMV RFt logs:read
 search_fields	OAMV RFt logs:read
 search_rows	OAMV RFt logs:read
 role_bindings	operator
+share_accounts	operator
 set_ip_allowlist	OA F org:write
 set_limit	operator
 set_lookup	OAM F pipelines:write
@@ -165,6 +169,8 @@ test_alert_rule_channels	OAM F alerts:write
 test_pipeline	OAM F pipelines:write
 unbind_role	operator
 undistribute	operator
+unfollow	operator
+unshare_accounts	operator
 update_alert_rule	OAM F alerts:write
 update_dashboard	OAM F dashboards:write
 update_index	OA F org:write
@@ -322,6 +328,7 @@ my %arguments = (
 	create_kpi => "'" . json_encode(\%kpi) . "'", delete_kpi => "'$kpi'", get_kpi => "'$kpi'",
 		kpi_series => "'$kpi'", update_kpi => qq{'$kpi', '{"name": "y"}'},
 	bind_role => "'app', 'other'", unbind_role => "'bound'",
+	follow => "1, 'host=x'", remove_node => '1',
 	accept_invitation => "'x'", act_as => "'other'", add_member => "'acme', 'x\@x.org', 'owner'",
 		adjust_ai_credits => "'acme', 1, 'x'",
 	approve_plan_request => "'acme', 'pro'", decline_plan_request => "'acme', 'x'",

@@ -234,6 +234,14 @@ ok(comes($again, 'far 5') && comes($there, 'far 5'), '... and what comes');
 ok(!await($again, sub { lines($again) > 3 }, 2.5), '... and nothing else');
 is(join(' ', lines($again)), 'far 3 far 4 far 5', '... each once');
 
+# Numbers of servers that share accounts are far from each other, and a standby is as many ahead.
+$t->sql('SELECT logsvc_internal.number_batches(0)');
+post($org, { event => 'far 6', service => 'far' });
+ok(comes($there, 'far 6'), 'when batches get other numbers, the tail goes on');
+my $late = open_tail('{service_name="far"}', server => $s);
+post($org, { event => "far $_", service => 'far' }) for 7 .. 9;
+ok(comes($late, 'far 9'), 'and so does another one');
+
 # Server-sent events there.
 {
 	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or die "cannot connect: $!";

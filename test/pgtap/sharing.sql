@@ -1,0 +1,103 @@
+-- Tables that other servers have by logical replication: what it needs, and what acts there.
+-- Numbers of batches of several servers.
+SELECT plan(27);
+
+CREATE TEMP VIEW shared AS SELECT c.oid, c.oid::regclass AS name, s.without, c.relreplident, c.relpersistence, c.relkind, c.relforcerowsecurity
+FROM logsvc_internal.shared_tables() s JOIN pg_class c ON c.oid = s.shared;
+
+-- ---- logical replication ----
+
+SELECT is_empty($$
+	SELECT name FROM shared WHERE relkind <> 'r' OR relpersistence <> 'p' OR relreplident <> 'd'
+		OR NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = shared.oid AND k.contype = 'p')
+$$, 'each is a table with a primary key, by which changes find their rows');
+SELECT is_empty($$ SELECT name FROM shared WHERE relforcerowsecurity $$, 'the owner may write to each');
+SELECT is_empty($$
+	SELECT name, a.attname FROM shared JOIN pg_attribute a ON a.attrelid = shared.oid
+	WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attgenerated <> '' OR a.attidentity <> ''
+		OR a.attname = ANY (without) AND a.attnotnull AND NOT a.atthasdef)
+$$, 'no column numbers itself, and what is left out can be');
+SELECT is_empty($$
+	SELECT name, w FROM shared, unnest(without) w
+	WHERE NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = shared.oid AND a.attname = w AND NOT a.attisdropped)
+$$, 'what is left out is there');
+SELECT is_empty($$
+	SELECT k.conrelid::regclass, k.confrelid::regclass FROM shared JOIN pg_constraint k ON k.conrelid = shared.oid
+	WHERE k.contype = 'f' AND k.confrelid NOT IN (SELECT oid FROM shared)
+$$, 'none refers to a table that is not there');
+SELECT is_empty($$
+	SELECT name, a.attname FROM shared JOIN pg_attribute a ON a.attrelid = shared.oid
+	WHERE a.attname ~ 'secret|password' AND a.attname <> ALL (without)
+$$, 'secrets in clear are left out');
+
+-- Events of one organization could be replicated too: rows are chosen by columns of their keys.
+SET client_min_messages = error;
+CREATE PUBLICATION of_one FOR TABLE logsvc_internal.part WHERE (organization_id = '00000000-0000-0000-0000-000000000000'),
+	logsvc_internal.queue WHERE (organization_id = '00000000-0000-0000-0000-000000000000'),
+	logsvc_internal.deferred WHERE (organization_id = '00000000-0000-0000-0000-000000000000'),
+	logsvc_internal.dead_letter WHERE (organization_id = '00000000-0000-0000-0000-000000000000'),
+	logsvc_internal.deletion WHERE (organization_id = '00000000-0000-0000-0000-000000000000'),
+	logsvc_internal.ingest_day WHERE (organization_id = '00000000-0000-0000-0000-000000000000')
+	WITH (publish_via_partition_root = true);
+RESET client_min_messages;
+SELECT lives_ok(format('UPDATE %s SET organization_id = organization_id; DELETE FROM %1$s', t), t || ' can be published for one organization')
+FROM unnest('{logsvc_internal.part,logsvc_internal.queue}'::regclass[]) t;
+DROP PUBLICATION of_one;
+
+-- ---- triggers ----
+
+-- A trigger that changes other rows would do so twice: its changes come by replication, too.
+SELECT is_empty($$
+	SELECT name, t.tgname FROM shared JOIN pg_trigger t ON t.tgrelid = shared.oid
+	WHERE NOT t.tgisinternal AND t.tgenabled <> 'O' AND t.tgfoid <> 'logsvc_internal.access_changed'::regproc
+$$, 'where they are copied, only caches are told');
+-- Bits of tgtype: 1 row, 32 TRUNCATE.
+SELECT is_empty($$
+	SELECT name, t.tgname FROM shared JOIN pg_trigger t ON t.tgrelid = shared.oid
+	WHERE t.tgfoid = 'logsvc_internal.access_changed'::regproc
+		AND (t.tgenabled <> 'A' OR t.tgtype & 33 NOT IN (1, 32))
+$$, 'these always, and for each row: replication fires no triggers of statements but TRUNCATE');
+SELECT set_eq($$
+	SELECT DISTINCT t.tgrelid::regclass FROM pg_trigger t WHERE t.tgfoid = 'logsvc_internal.access_changed'::regproc
+		AND t.tgrelid NOT IN (SELECT oid FROM shared)
+$$, ARRAY['logsvc_internal.role_binding'::regclass], 'what lookups read is shared, but for roles, which are those of a server');
+
+-- ---- who is asked ----
+
+SELECT throws_ok('SELECT logsvc.add_node()', '55000', 'this server does not share its accounts', 'no node of nothing');
+SELECT throws_ok('SELECT logsvc.remove_node(1)', 'LS301', 'no such node', 'no node is there');
+SELECT throws_ok('SELECT logsvc.remove_node(NULL)', 'LS301', 'no such node', 'nor that one');
+SELECT is(logsvc.unfollow(), '{"follows": false}', 'a server alone follows none');
+SELECT is(logsvc.unshare_accounts(), '{"nodes": 0, "shared": false}', 'and shares nothing');
+SELECT is(logsvc_internal.follower_problem(), NULL, 'so nothing is wrong with it');
+
+-- ---- numbers ----
+
+CREATE FUNCTION pg_temp.next() RETURNS bigint LANGUAGE sql AS $$
+	SELECT nextval('logsvc_internal.batch_number') $$;
+SELECT setval('logsvc_internal.batch_number', 1000000), setval('logsvc_internal.part_id', 500) \g /dev/null
+SELECT logsvc_internal.number_batches(5) \g /dev/null
+SELECT pg_temp.next() AS first, nextval('logsvc_internal.part_id') AS part \gset
+SELECT ok(:first > 1000000 + 1024 AND :first % 1024 = 5, 'a node''s numbers are larger than those before, and say which node it is');
+SELECT ok(:part > 500 + 1024 AND :part % 1024 = 5, 'those of parts too');
+SELECT is(pg_temp.next(), :first + 1024, 'the next one');
+SELECT logsvc_internal.number_batches(5) \g /dev/null
+SELECT is(pg_temp.next(), :first + 2048, 'to number again changes nothing');
+SELECT logsvc_internal.raise_batch_number(:first) \g /dev/null
+SELECT is(pg_temp.next(), :first + 3072, 'what is below is no reason');
+SELECT logsvc_internal.raise_batch_number(:first + 999999999) \g /dev/null
+SELECT pg_temp.next() AS raised \gset
+SELECT ok(:raised > :first + 999999999 AND :raised % 1024 = 5, 'a moved organization raises them, and it is the same node');
+SELECT logsvc_internal.number_batches(1023) \g /dev/null
+SELECT pg_temp.next() AS other \gset
+SELECT ok(:other > :raised AND :other % 1024 = 1023, 'another node');
+SELECT logsvc_internal.number_batches(NULL) \g /dev/null
+SELECT ok(pg_temp.next() = :other + 1, 'no node any more');
+SELECT logsvc_internal.raise_batch_number(:other + 10) \g /dev/null
+SELECT ok(pg_temp.next() > :other + 10, 'that can be raised, too');
+-- No number that says so was drawn before: searches that follow events would leave it out.
+SELECT logsvc_internal.number_batches(7) \g /dev/null
+SELECT b.last_value AS last FROM logsvc_internal.batch_number b \gset
+SELECT ok(pg_temp.next() > :last, 'the last one is of nobody');
+
+SELECT * FROM finish();
