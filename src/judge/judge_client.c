@@ -1,625 +1,757 @@
 /*-------------------------------------------------------------------------
  *
  * judge_client.c
- *	  Which text of a row a client chose, for the built-in evaluator (pure).
+ *	  Which text of a row its program did not write, for the built-in evaluator (pure).
  *
- * A server logs what it did, and beside it what strangers sent: request lines, user agents, user
- * names, comments, search terms.  Whoever sends "migration 42 was applied" as a search term must
- * not thereby prove a migration.  So the atoms of such text carry a level (ls_judge_client): the
- * higher, the less they say.  How rows are judged by it is in judge_match.c.
+ * A program writes the words between values and the names of keys; what stands in a value may come
+ * from anyone.  Whoever sends "migration 42 was applied" as a search term must not thereby prove a
+ * migration.  So such text carries a level (ls_judge_client): the higher, the less it says.  How
+ * rows are judged by it is in judge_match.c.
  *
- * Three shapes are known: prose with quoted strings and keys, access logs of web servers, and
- * JSON.  What is cut off or nested too deeply counts as the client's, never as the server's.
+ * One walk over the row: signs between its atoms begin and end spans, such as a quotation, an
+ * object of JSON, the value of key=, or all that follows "unknown option".  When a span ends, its
+ * key and its words tell its level.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/judge/judge_internal.h"
 
-#define MAX_DEPTH 24  /* of JSON objects and arrays */
-#define MAX_ESCAPES 3 /* of quotations in quotations */
-#define NEAR 64       /* bytes before a quotation that may name it */
+#define MAX_SPANS 24 /* in each other; what is nested more deeply is the client's */
+#define NEAR 64      /* bytes after the last atom in which a span may end */
+#define KEY_ATOMS 12 /* of a key that are looked at */
 
-typedef struct marking
+typedef enum span_kind
+{
+	SPAN_TEXT,    /* the row */
+	SPAN_OBJECT,  /* of JSON */
+	SPAN_LIST,    /* ... */
+	SPAN_QUOTE,   /* "..." */
+	SPAN_SINGLE,  /* '...' and typographic quotation marks */
+	SPAN_BRACKET, /* [...] and {...} in prose */
+	SPAN_VALUE,   /* key=..., up to the next key */
+	SPAN_LABEL,   /* name: ..., up to the next label or key */
+	SPAN_COMMENT, /* SQL's and C's */
+	SPAN_REST     /* up to the end of the text around it */
+} span_kind;
+
+typedef struct span
+{
+	span_kind kind;
+	int escapes; /* backslashes before its quotation mark */
+	int from;    /* its first atom */
+	int key;     /* the last atom of its key, -1: none */
+	size_t at;   /* the place of its sign */
+	bool record; /* an error or a record: its message is the log's */
+	ls_judge_client level;
+} span;
+
+typedef struct walk
 {
 	const ls_judge_ctx *ctx;
 	ls_judge_text *t;
 	const char *s;
-	bool statement;   /* of SQL: its literals are values */
+	size_t len;
+	span stack[MAX_SPANS + 1];
+	int depth;
+	int key;          /* of the value that may begin here, -1: none */
+	int words;        /* so far */
 	bool has_message; /* JSON: a key msg or message */
 	bool has_event;   /* ... or event */
-	bool told;        /* key=value: there has been a msg or message */
-	size_t field;     /* key=value: the last one begins here, */
-	size_t field_to;  /* in text up to here, */
-	size_t next;      /* and the next here; */
-	size_t examined;  /* values up to here have been looked at */
-	size_t unclosed;  /* no apostrophe after this place */
-	size_t open_to;   /* and before this one ends a quotation */
-	size_t user_of;   /* access log: where the text begins whose user has been marked, plus one */
-} marking;
+	bool told;        /* there has been a msg or message */
+	bool too_deep;
+	bool access;    /* a request line was quoted: later quotations are the client's */
+	bool statement; /* of SQL */
+} walk;
 
-static bool
-is_atom(const marking *m, int i, const char *word)
+static inline bool
+in(const walk *w, int i, ls_judge_set set)
 {
-	return ls_judge_is(ls_judge_atom_text(m->t, i), word);
+	return ls_judge_in(w->ctx, w->t, i, set);
 }
 
-#define IS_ANY(m, i, words) LS_JUDGE_IS_IN(ls_judge_atom_text((m)->t, i), words)
-
-/* Keys and nouns of what clients send. */
-static bool
-is_clients_word(ls_str word)
+static inline bool
+is(const walk *w, int i, const char *word)
 {
-	static const char *const words[] = {"command", "comment", "comments", "cookie",
-										"form",    "headers", "params",   "payload",
-										"q",       "query",   "referer",  "subject"};
-
-	return LS_JUDGE_IS_IN(word, words);
+	return ls_judge_is(ls_judge_atom_text(w->t, i), word);
 }
 
-static ls_judge_client
-level_of_key(const char *s, size_t begin, size_t end)
+static inline const ls_judge_word *
+word_of(const walk *w, int i)
 {
-	return is_clients_word(ls_judge_key_word(s, begin, end)) &&
-				   !ls_judge_key_tells(s, begin, end) /* jsonPayload */
-			   ? LS_CLIENT_TEXT
-			   : LS_CLIENT_NONE;
+	return &w->ctx->words.table[w->t->atoms[i].word];
+}
+
+static inline size_t
+end_of(const walk *w, int i)
+{
+	return i < 0 ? 0 : (size_t) w->t->atoms[i].off + w->t->atoms[i].len;
+}
+
+/* Is the atom joined to the one before: user_agent, url.query, userAgent? */
+static inline bool
+is_joined(const walk *w, int i)
+{
+	return i > 0 && w->t->atoms[i].sep >= LS_SEP_NONE && w->t->atoms[i].sep < LS_SEP_SPACE;
+}
+
+/* Stands a blank between atoms of [from, to)? */
+static bool
+has_blank(const walk *w, int from, int to)
+{
+	size_t begin = w->t->atoms[from].off;
+
+	return memchr(w->s + begin, ' ', end_of(w, to - 1) - begin) != NULL;
 }
 
 static void
-mark(marking *m, size_t from, size_t to, ls_judge_client level)
+mark(walk *w, int from, int to, ls_judge_client level)
 {
-	ls_judge_client_set(m->t, from, to, level);
+	for (int i = from; i < to; i++)
+		if (w->t->atoms[i].client < level)
+			w->t->atoms[i].client = (uint8_t) level;
 }
 
-static size_t
-token_end(const char *s, size_t from, size_t to, const char *stops)
-{
-	while (from < to && strchr(stops, s[from]) == NULL)
-		from++;
-	return from;
-}
-
-/* A target or URL: its path names what was asked for, its query says nothing. */
-static void
-mark_target(marking *m, size_t from, size_t to)
-{
-	size_t path = from;
-
-	while (path < to && strchr("?;# ", m->s[path]) == NULL)
-		path++;
-	mark(m, from, path, LS_CLIENT_PATH);
-	mark(m, path, to, LS_CLIENT_TEXT);
-}
-
-/* Length of a method's name at `i`, 0: none. */
-static size_t
-method_at(const char *s, size_t i, size_t to)
-{
-	static const char *const methods[] = {"GET",   "POST",     "PUT",     "DELETE",
-										  "HEAD",  "PATCH",    "OPTIONS", "CONNECT",
-										  "TRACE", "PROPFIND", "MKCOL"};
-
-	for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++)
-	{
-		size_t len = strlen(methods[k]);
-
-		if (to - i > len && memcmp(s + i, methods[k], len) == 0 && s[i + len] == ' ')
-			return len;
-	}
-	return 0;
-}
-
-/* Does a quotation mark of this depth of escaping stand at `i`? */
+/* Does atom `i` say that something is so or has happened: an outcome, a participle, "was built"? */
 static bool
-quote_at(const char *s, size_t from, size_t i, int escapes)
+claims(const walk *w, int i)
 {
-	size_t n = 0;
+	const ls_judge_word *word = word_of(w, i);
 
-	if (s[i] != '"')
+	if (w->t->atoms[i].kind == LS_ATOM_NUMBER)
 		return false;
-	while (i > from && s[i - 1] == '\\')
-	{
-		i--;
-		n++;
-	}
-	return n == ((size_t) 1 << escapes) - 1;
+	return word->pol == LS_POL_POS || word->pol == LS_POL_NEG || word->pol == LS_POL_SKIP ||
+		   (word->pol == LS_POL_STATE && word->strength > 0) ||
+		   (w->t->atoms[i].flags & LS_ATOM_ED) || in(w, i - 1, LS_SET_AUXILIARY);
 }
 
 /*
- * A quotation begins at `i`: where its text is and where it ends; false when none begins.  One
- * that does not end goes on to `to`.
+ * Do the words say something that could be taken for news: a claim, or words with a number?  A
+ * failure needs no proof, so it is no claim.
  */
 static bool
-quotation(marking *m, size_t from, size_t i, size_t to, int escapes, size_t *begin, size_t *end)
+tells_news(const walk *w, int from, int to)
 {
-	static const char *const pairs[][2] = {{"\xe2\x80\x9c", "\xe2\x80\x9d"},
-										   {"\xe2\x80\x9e", "\xe2\x80\x9c"},
-										   {"\xe2\x80\x98", "\xe2\x80\x99"},
-										   {"\xc2\xab", "\xc2\xbb"}};
-	const char *s = m->s;
+	int words = 0;
 
-	*begin = i + 1;
-	if (quote_at(s, from, i, escapes))
+	for (int i = from; i < to; i++)
 	{
-		for (*end = *begin; *end < to && !quote_at(s, from, *end, escapes);)
-			++*end;
-		return true;
-	}
-	if (s[i] == '\'' && (i == from || strchr(" =(:[,\"", s[i - 1]) != NULL))
-	{
-		for (size_t k = to == m->open_to && i >= m->unclosed ? to : i + 1; k < to; k++)
-			if (s[k] == '\'' && (k + 1 == to || !ls_judge_is_letter(s[k + 1])))
-			{
-				*end = k;
+		const ls_judge_atom *a = &w->t->atoms[i];
+
+		if (a->kind != LS_ATOM_NUMBER)
+		{
+			if (word_of(w, i)->pol != LS_POL_NEG && claims(w, i))
 				return true;
-			}
-		m->open_to = to;
-		m->unclosed = i;
-		return false;
-	}
-	for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++)
-	{
-		size_t open = strlen(pairs[k][0]);
-
-		if (to - i < open || memcmp(s + i, pairs[k][0], open) != 0)
-			continue;
-		*begin = i + open;
-		*end = ls_judge_find(s, *begin, to, pairs[k][1]);
-		return true;
+			words += a->len > 2;
+		}
+		else if ((a->sep == LS_SEP_SPACE && words > 1) || (a->sep == LS_SEP_EQUAL && words > 0))
+			return true;
 	}
 	return false;
 }
 
-/*
- * The request line of an access log, quoted at [begin, end): the line, the user before it,
- * captured headers before it and all that is quoted after it are the client's.  Returns where
- * that ends.
- */
-static size_t
-mark_access_line(marking *m, size_t from, size_t begin, size_t end, size_t to)
+static void
+mark_free(walk *w, int from, int to)
 {
-	const char *s = m->s;
-	size_t method = method_at(s, begin, end), last = to;
-	const char *quote = end + 1 < to ? memchr(s + end + 1, '"', to - end - 1) : NULL;
-	const char *bracket = memchr(s + from, '[', begin - from);
-	const char *brace = memchr(s + from, '{', begin - from);
-
-	mark(m, begin, begin + method, LS_CLIENT_PATH);
-	if (method > 0)
-		mark_target(m, begin + method + 1, end);
-	else
-		mark(m, begin, end, LS_CLIENT_TEXT);
-	if (brace != NULL)
-		mark(m, (size_t) (brace - s), begin, LS_CLIENT_TEXT);
-	/* 10.0.0.1 - alice [12/Mar/2024:10:00:00 +0000] */
-	if (bracket != NULL && m->user_of != from + 1)
-	{
-		size_t stop = (size_t) (bracket - s), user = ls_judge_find(s, from, stop, " - ") + 3;
-
-		/* more than a word is a sentence that somebody registered as a name */
-		mark(m, user, stop,
-			 token_end(s, user, stop, " ") + 1 < stop ? LS_CLIENT_TEXT : LS_CLIENT_USER);
-		m->user_of = from + 1; /* the first bracket is the same for later lines */
-	}
-	if (quote == NULL)
-		return end;
-	while (s[last - 1] != '"')
-		last--;
-	mark(m, (size_t) (quote - s), last, LS_CLIENT_TEXT);
-	return last - 1;
+	if (tells_news(w, from, to))
+		mark(w, from, to, LS_CLIENT_FREE);
 }
 
-/* Where the key before the sign at `end` begins. */
-static size_t
-key_begin(const char *s, size_t from, size_t end)
-{
-	while (end > from && strchr("\"'=: >", s[end - 1]) != NULL)
-		end--;
-	for (size_t i = end; i > from && end - i < NEAR; i--)
-		if (strchr(" \t\"'=,;|&?{([<", s[i - 1]) != NULL)
-			return i;
-	return end - from < NEAR ? from : end - NEAR;
-}
-
-/* Does the row tell an event or a message of its own? */
+/* Do the words name an action: "deploy api"? */
 static bool
-is_beside(const marking *m)
+names_action(const walk *w, int from, int to)
 {
-	return m->has_message || m->has_event;
+	for (int i = from; i < to; i++)
+		if (word_of(w, i)->pol == LS_POL_ACT || word_of(w, i)->pol == LS_POL_STATE ||
+			word_of(w, i)->pol == LS_POL_PART)
+			return true;
+	return false;
 }
 
-/* The level of a value by its key. */
+/*
+ * The level of a value whose key does not tell what happened.  `beside`: the row has an event or a
+ * message of its own, so that its outcome is not that of what the value names.
+ */
 static ls_judge_client
-level_of_value(const marking *m, size_t begin, size_t key, size_t from, size_t to)
+level_of_words(const walk *w, int from, int to, bool beside)
 {
-	if (level_of_key(m->s, begin, key) != LS_CLIENT_NONE)
-		return LS_CLIENT_TEXT;
-	return ls_judge_key_tells(m->s, key_begin(m->s, begin, key), key)
-			   ? LS_CLIENT_NONE
-			   : ls_judge_value_level(m->ctx, m->t, from, to, is_beside(m));
+	if (to - from < 2)
+		return LS_CLIENT_NONE; /* one word is a word of a program's */
+	if (tells_news(w, from, to))
+		return LS_CLIENT_FREE;
+	if (!names_action(w, from, to))
+		return LS_CLIENT_NONE;
+	return beside ? LS_CLIENT_FREE : LS_CLIENT_QUOTE;
 }
 
-/* What a quotation is by the key or the words before it. */
-static ls_judge_client
-level_of_quotation(const marking *m, size_t from, size_t open, size_t end, size_t to)
+/* Does a program tell under this key what happened: status, eventName, log.message? */
+static bool
+key_tells(const walk *w, int key)
 {
-	/* what has a name that may sound like an outcome */
-	static const char *const checks[] = {"test",  "case", "spec",    "scenario", "check", "step",
-										 "stage", "job",  "task",    "it",       "rule",  "alert",
-										 "suite", "ok",   "example", "feature"};
-	const char *s = m->s;
-	size_t i = open;
+	if (is(w, key, "payload")) /* Google's */
+		return is_joined(w, key) && (is(w, key - 1, "json") || is(w, key - 1, "text"));
+	if (!in(w, key, LS_SET_KEY_HEAD) || !is_joined(w, key))
+		return in(w, key, LS_SET_TELLS);
+	return in(w, key - 1, LS_SET_TELLS) || in(w, key - 1, LS_SET_KEY_REST);
+}
 
-	while (i > from && strchr("\\ [", s[i - 1]) != NULL)
+/* Where the key that ends with this atom begins. */
+static int
+key_begin(const walk *w, int key)
+{
+	int i = key;
+
+	while (is_joined(w, i) && key - i < KEY_ATOMS)
 		i--;
-	if (i > from && strchr("=:>", s[i - 1]) != NULL)
-		return level_of_value(m, from, i, open, end);
-	if (m->statement)
+	return i;
+}
+
+/* Is the row's message, or what stands for it, the value of this key of the innermost object? */
+static bool
+is_message(walk *w, int key)
+{
+	const span *holder = &w->stack[w->depth];
+	int objects = 0;
+	bool first = !w->told;
+
+	for (int k = 1; k <= w->depth; k++)
+		objects += w->stack[k].kind == SPAN_OBJECT;
+	w->told |= in(w, key, LS_SET_MESSAGE);
+	if (holder->record)
+		return true;
+	return first && objects <= 1 &&
+		   (in(w, key, LS_SET_MESSAGE) || !(w->has_message || w->has_event));
+}
+
+/* The level of atoms that are the value of a key. */
+static ls_judge_client
+level_of_value(walk *w, int key, int from, int to)
+{
+	bool whole = !is_joined(w, key);
+
+	/* OpenTelemetry's {"body":{"stringValue":...}} */
+	if (is(w, key, "value") && is_joined(w, key) && is(w, key - 1, "string"))
+		return w->stack[w->depth].key >= 0 && is(w, w->stack[w->depth].key, "body") &&
+					   !w->has_message
+				   ? LS_CLIENT_NONE
+				   : level_of_words(w, from, to, true);
+	if (whole && (in(w, key, LS_SET_MESSAGE) || in(w, key, LS_SET_BODY)))
+		return is_message(w, key) ? LS_CLIENT_NONE : LS_CLIENT_FREE;
+	if (key_tells(w, key))
+		return LS_CLIENT_NONE;
+	if (in(w, key, LS_SET_CLIENT))
 		return LS_CLIENT_TEXT;
-	/* a column, a key, klog's message, the whole text */
-	if (i == from || s[i - 1] == ',' || s[i - 1] == ']' ||
-		(end + 1 < to && (s[end + 1] == ',' || s[end + 1] == ':')))
+	return level_of_words(w, from, to, w->has_message || w->has_event);
+}
+
+/* The level of a quotation in prose. */
+static ls_judge_client
+level_of_quotation(const walk *w, const span *q, int to, size_t end)
+{
+	if (w->access || (w->statement && q->kind == SPAN_SINGLE))
+		return LS_CLIENT_TEXT;
+	/* klog's message, a column, the whole text */
+	if (q->at == 0 || w->s[q->at - 1] == ',' || w->s[q->at - 1] == ']' ||
+		(q->at > 1 && w->s[q->at - 2] == ']') ||
+		(end + 1 < w->len && (w->s[end + 1] == ',' || w->s[end + 1] == ':')))
 		return LS_CLIENT_NONE;
 	/* test "handles a failed handshake" ...; else a sentence that somebody wrote */
-	return LS_JUDGE_IS_IN(ls_judge_key_word(s, from, i), checks) || s[i - 1] == '-' ||
-				   ls_judge_value_level(m->ctx, m->t, open, end, false) != LS_CLIENT_FREE
+	return in(w, q->from - 1, LS_SET_CHECK) || (q->at > 1 && w->s[q->at - 2] == '-') ||
+				   level_of_words(w, q->from, to, false) != LS_CLIENT_FREE
 			   ? LS_CLIENT_QUOTE
 			   : LS_CLIENT_TEXT;
 }
 
-/* Where the unquoted text after "key=" ends: before the next "key=", or at `to`. */
-static size_t
-field_end(const char *s, size_t from, size_t to)
+/*
+ * A request line is quoted: its path names what was asked for, the rest of it says nothing, and
+ * neither does the user before it: 10.0.0.1 - alice [12/Mar/2024:10:00:00 +0000] "GET ...
+ */
+static void
+mark_request(walk *w, const span *q, int to)
 {
-	for (size_t i = from; i < to; i++)
-	{
-		size_t k = i + 1;
+	int path = in(w, q->from, LS_SET_METHOD) ? q->from + 1 : q->from, user = 0, stop = 0;
 
-		if (s[i] != ' ')
-			continue;
-		while (k < to && (ls_judge_is_letter(s[k]) || ls_judge_is_digit(s[k]) || s[k] == '_' ||
-						  s[k] == '.' || (s[k] & 0x80)))
-			k++;
-		if (k > i + 1 && k < to && s[k] == '=')
-			return i;
-	}
-	return to;
+	while (path > q->from && path < to && strchr("?;# ", w->s[w->t->atoms[path].off - 1]) == NULL)
+		path++;
+	path += path == q->from + 1 && path < to && w->s[w->t->atoms[path].off - 1] == '/';
+	mark(w, q->from, path, LS_CLIENT_PATH);
+	mark(w, path, to, LS_CLIENT_TEXT);
+	while (stop < q->from && memchr(w->s + end_of(w, stop - 1), '[',
+									w->t->atoms[stop].off - end_of(w, stop - 1)) == NULL)
+		stop++;
+	while (user < stop &&
+		   (w->t->atoms[user].off < 3 || memcmp(w->s + w->t->atoms[user].off - 3, " - ", 3) != 0))
+		user++;
+	/* more than a word is a sentence that somebody registered as a name */
+	if (stop < q->from && user < stop)
+		mark(w, user, stop, has_blank(w, user, stop) ? LS_CLIENT_TEXT : LS_CLIENT_USER);
+	w->access = true;
 }
 
-/* "Invalid user X", "Accepted password for X", "user X", "bob said X" */
-static void
-mark_words(marking *m, int i, size_t to)
+/* A method in a quotation, or what stands where an access log has its request. */
+static bool
+is_request(const walk *w, const span *q, int to, size_t end)
 {
-	static const char *const speech[] = {"said", "says", "wrote"};
-	static const char *const logins[] = {"password", "publickey", "pam"};
-	size_t at = m->t->atoms[i].off + m->t->atoms[i].len + 1;
-	size_t end = token_end(m->s, at, to, " ,;)]:");
-	bool label = end < to && m->s[end] == ':'; /* "user created: ..." */
+	if (q->from >= to)
+		return false;
+	if (in(w, q->from, LS_SET_METHOD) && (w->t->atoms[q->from].flags & LS_ATOM_UPPER) &&
+		w->s[end_of(w, q->from)] == ' ')
+		return true;
+	return q->at > 1 && memcmp(w->s + q->at - 2, "] ", 2) == 0 && end + 2 < w->len &&
+		   w->s[end + 2] >= '1' && w->s[end + 2] <= '5';
+}
 
-	if (IS_ANY(m, i, speech))
-		mark(m, at, to, LS_CLIENT_TEXT);
-	else if (is_atom(m, i, "user")
-				 ? !label && !IS_ANY(m, i + 1, speech)
-				 : is_atom(m, i, "for") && IS_ANY(m, i - 1, logins) &&
-					   !is_atom(m, i + 1, "invalid") && !is_atom(m, i + 1, "user"))
-		mark(m, at, end, LS_CLIENT_USER);
+static void
+finish_quotation(walk *w, const span *q, int to, size_t end)
+{
+	span_kind holder = w->stack[w->depth].kind;
+	int key = q->key;
+	size_t next = end + 1;
+
+	if (holder == SPAN_OBJECT || holder == SPAN_LIST)
+	{
+		while (next < w->len && w->s[next] == ' ')
+			next++;
+		if (holder == SPAN_OBJECT && next < w->len && (w->s[next] == ':' || w->s[next] == '='))
+			return; /* a key */
+		mark(w, q->from, to,
+			 key >= 0 ? level_of_value(w, key, q->from, to) : level_of_words(w, q->from, to, true));
+	}
+	else if (is_request(w, q, to, end))
+		mark_request(w, q, to);
+	else
+		mark(w, q->from, to,
+			 key >= 0 ? level_of_value(w, key, q->from, to) : level_of_quotation(w, q, to, end));
+}
+
+/*
+ * A value without quotes: "name=the deploy finished plan=free".  At the end of a row what follows
+ * one word may be the program's message, unless the word is none that a value could be.
+ */
+static void
+finish_value(walk *w, const span *v, int to, bool last)
+{
+	ls_judge_polarity pol;
+	int stop = v->from + 1;
+
+	if (v->from >= to)
+		return;
+	if (!is_joined(w, v->key) && in(w, v->key, LS_SET_MESSAGE))
+	{
+		if (w->told)
+			mark(w, v->from, to, LS_CLIENT_TEXT); /* a second message is a value's */
+		w->told = true;
+		return;
+	}
+	if (in(w, v->key, LS_SET_PLACE) || key_tells(w, v->key))
+		return;
+	pol = (ls_judge_polarity) word_of(w, v->from)->pol;
+	if (in(w, v->key, LS_SET_CLIENT))
+	{
+		mark(w, v->from, to, LS_CLIENT_TEXT);
+		return;
+	}
+	if (last && pol != LS_POL_STOP && pol != LS_POL_ALL && pol != LS_POL_NOT)
+	{
+		while (stop < to && !has_blank(w, stop - 1, stop + 1))
+			stop++;
+		to = stop;
+	}
+	mark(w, v->from, to, level_of_words(w, v->from, to, w->has_message || w->has_event));
+}
+
+/* Ends the innermost span before atom `to`; `last`: with the text around it. */
+static void
+finish(walk *w, int to, size_t end, bool last)
+{
+	const span p = w->stack[w->depth--];
+
+	switch (p.kind)
+	{
+		case SPAN_OBJECT:
+		case SPAN_LIST:
+			/* the payload of a request that is logged as an object */
+			if (p.key >= 0 && ((in(w, p.key, LS_SET_CLIENT) && !key_tells(w, p.key)) ||
+							   ((w->has_message || w->has_event) && !is_joined(w, p.key) &&
+								in(w, p.key, LS_SET_BODY))))
+				mark(w, p.from, to, LS_CLIENT_TEXT);
+			break;
+		case SPAN_QUOTE:
+		case SPAN_SINGLE:
+			finish_quotation(w, &p, to, end);
+			break;
+		case SPAN_VALUE:
+			finish_value(w, &p, to, last);
+			break;
+		case SPAN_BRACKET:
+			if (to > p.from && has_blank(w, p.from, to))
+				mark_free(w, p.from, to);
+			break;
+		case SPAN_REST:
+			if (p.level == LS_CLIENT_TEXT)
+				mark(w, p.from, to, LS_CLIENT_TEXT);
+			else
+				mark_free(w, p.from, to);
+			break;
+		default:
+			mark_free(w, p.from, to);
+			break;
+	}
+}
+
+/* Ends all spans from number `k` on. */
+static void
+finish_from(walk *w, int k, int to, size_t end)
+{
+	while (w->depth >= k)
+		finish(w, to, end, true);
+}
+
+static span *
+begin(walk *w, span_kind kind, int from, size_t at)
+{
+	const span *holder = &w->stack[w->depth];
+	span *p;
+
+	if (w->depth == MAX_SPANS)
+	{
+		if (!w->too_deep)
+			mark(w, from, w->t->n, LS_CLIENT_TEXT);
+		w->too_deep = true;
+		return NULL;
+	}
+	p = &w->stack[++w->depth];
+	*p = (span){.kind = kind, .from = from, .at = at, .key = w->key};
+	if (holder->kind == SPAN_LIST && w->key < 0)
+	{
+		p->key = holder->key;
+		p->record = holder->record;
+	}
+	else
+		p->record = w->key >= 0 && (in(w, w->key, LS_SET_RECORD) || is(w, w->key, "payload"));
+	w->key = -1;
+	return p;
+}
+
+/* All from atom `from` on to the end of the text around it is of this level. */
+static void
+begin_rest(walk *w, int from, ls_judge_client level)
+{
+	span *p;
+
+	while ((p = &w->stack[w->depth])->kind == SPAN_VALUE || p->kind == SPAN_LABEL ||
+		   p->kind == SPAN_BRACKET)
+		finish(w, from, end_of(w, from - 1), false);
+	if (from >= w->t->n || (p->kind == SPAN_REST && p->level >= level))
+		return;
+	w->key = -1;
+	if ((p = begin(w, SPAN_REST, from, end_of(w, from - 1))) != NULL)
+		p->level = level;
+}
+
+/* The innermost span of this kind that no quotation hides, 0: none. */
+static int
+find_span(const walk *w, span_kind kind, char open)
+{
+	for (int k = w->depth; k > 0; k--)
+	{
+		if (w->stack[k].kind == kind && (open == 0 || w->s[w->stack[k].at] == open))
+			return k;
+		if (w->stack[k].kind == SPAN_QUOTE)
+			break;
+	}
+	return 0;
+}
+
+/* A double quotation mark before atom `i`: it ends the quotation of its depth of escaping, or begins one. */
+static void
+quotation_mark(walk *w, int i, size_t at)
+{
+	int escapes = 0;
+	span *q;
+
+	while (at > (size_t) escapes && w->s[at - (size_t) escapes - 1] == '\\')
+		escapes++;
+	if (escapes % 2 == 0)
+		escapes = 0; /* an escaped backslash */
+	for (int k = w->depth; k > 0; k--)
+		if (w->stack[k].kind == SPAN_QUOTE && w->stack[k].escapes == escapes)
+		{
+			finish_from(w, k, i, at);
+			return;
+		}
+	if ((q = begin(w, SPAN_QUOTE, i, at - (size_t) escapes)) != NULL)
+		q->escapes = escapes;
+}
+
+/* An apostrophe, or a quotation mark beyond ASCII. */
+static void
+single_mark(walk *w, int i, size_t at)
+{
+	static const char *const openings[] = {"\xe2\x80\x9c", "\xe2\x80\x9e", "\xe2\x80\x98",
+										   "\xc2\xab"};
+	int open = find_span(w, SPAN_SINGLE, 0);
+	bool opens = w->s[at] == '\'' && (at == 0 || strchr(" =(:[,\"", w->s[at - 1]) != NULL);
+
+	if (open > 0 && (w->s[at] != '\'' || at + 1 >= w->len || !ls_judge_is_letter(w->s[at + 1])))
+	{
+		finish_from(w, open, i, at);
+		return;
+	}
+	for (size_t k = 0; k < sizeof(openings) / sizeof(openings[0]); k++)
+		opens |= w->len - at > 3 && memcmp(w->s + at, openings[k], strlen(openings[k])) == 0;
+	if (opens)
+		begin(w, SPAN_SINGLE, i, at);
+}
+
+static void
+bracket(walk *w, int i, size_t at)
+{
+	span_kind holder = w->stack[w->depth].kind;
+	char c = w->s[at], next = at + 1 < w->len ? w->s[at + 1] : 0;
+	bool json = holder == SPAN_OBJECT || holder == SPAN_LIST;
+	int k;
+
+	if (c == '{' || c == '[')
+	{
+		if (json || (c == '{' && (next == '"' || next == '\\')))
+			begin(w, c == '{' ? SPAN_OBJECT : SPAN_LIST, i, at);
+		else
+			begin(w, SPAN_BRACKET, i, at);
+		return;
+	}
+	k = find_span(w, c == '}' ? SPAN_OBJECT : SPAN_LIST, 0);
+	if (k == 0)
+		k = find_span(w, SPAN_BRACKET, c == '}' ? '{' : '[');
+	if (k > 0)
+		finish_from(w, k, i, at);
 }
 
 /* "message from bob: ...", "comment by bob on ticket 7: ...", "user registered: ...", "X-Note: ..." */
 static bool
-introduces(const marking *m, int i)
+introduces(const walk *w, int i)
 {
-	static const char *const words[] = {"message", "comment", "mail", "reply", "note",
-										"review",  "post",    "chat", "text",  "commit"};
-	const ls_judge_atom *a = &m->t->atoms[i];
+	const ls_judge_atom *a = &w->t->atoms[i];
 	bool by = false;
 
 	for (int k = i; k >= 0 && k >= i - 6; k--)
 	{
-		by |= is_atom(m, k, "from") || is_atom(m, k, "by") || is_atom(m, k, "commit");
-		if (by && IS_ANY(m, k, words))
+		by |= is(w, k, "from") || is(w, k, "by") || is(w, k, "commit");
+		if (by && in(w, k, LS_SET_WRITING))
 			return true;
 	}
-	return is_atom(m, i - 1, "user") || is_atom(m, i, "said") || is_atom(m, i, "privmsg") ||
-		   (i > 0 && (a->flags & LS_ATOM_CAPITAL) && m->s[a->off - 1] == '-' &&
-			m->s[a[-1].off] >= 'A' && m->s[a[-1].off] <= 'Z');
+	return is(w, i - 1, "user") || in(w, i, LS_SET_SPEECH) ||
+		   (i > 0 && (a->flags & LS_ATOM_CAPITAL) && w->s[a->off - 1] == '-' &&
+			(a[-1].flags & LS_ATOM_CAPITAL));
 }
 
-/* An infrastructure's keys: one word is their value, and a message may follow it. */
-static bool
-is_place(ls_str word)
+/* A label ("name: ") ends with atom `i`. */
+static void
+label(walk *w, int i)
 {
-	static const char *const words[] = {
-		"app", "image", "caller", "cluster", "component", "container", "env",    "host",
-		"id",  "level", "logger", "lvl",     "module",    "namespace", "node",   "pid",
-		"pod", "proc",  "region", "role",    "service",   "severity",  "shard",  "source",
-		"svc", "t",     "thread", "time",    "ts",        "version",   "worker", "zone"};
-
-	return LS_JUDGE_IS_IN(word, words);
+	if (w->stack[w->depth].kind == SPAN_LABEL)
+		finish(w, key_begin(w, i), end_of(w, i), false);
+	if (introduces(w, i) || (in(w, i, LS_SET_CLIENT) && !key_tells(w, i)))
+		begin_rest(w, i + 1, LS_CLIENT_TEXT);
+	else if (in(w, i, LS_SET_REPEAT) || in(w, i - 1, LS_SET_REJECT) || in(w, i - 2, LS_SET_REJECT))
+		begin_rest(w, i + 1, LS_CLIENT_FREE);
+	else if (in(w, i, LS_SET_LABEL))
+		begin(w, SPAN_LABEL, i + 1, end_of(w, i));
 }
 
-/* field_end, which is the same for all keys up to the next one after a blank. */
-static size_t
-next_field(marking *m, size_t end, size_t to)
+/* A sign that ends a key, or a label, before atom `i`. */
+static void
+key_sign(walk *w, int i, size_t at)
 {
-	if (to != m->field_to || end < m->field || end >= m->next)
+	span_kind top = w->stack[w->depth].kind;
+	char next = at + 1 < w->len ? w->s[at + 1] : ' ';
+
+	w->key = i - 1;
+	if (top == SPAN_OBJECT || top == SPAN_LIST || at != end_of(w, i - 1) || i == 0)
+		return;
+	if (w->s[at] == ':')
 	{
-		m->field = end;
-		m->field_to = to;
-		m->next = field_end(m->s, end, to);
+		size_t value = at + 1;
+
+		while (value < w->len && w->s[value] == ' ')
+			value++;
+		if (next == ' ' && (value >= w->len || strchr("\"'\\", w->s[value]) == NULL))
+			label(w, i - 1);
+		return;
 	}
-	return m->next;
+	if (top == SPAN_VALUE || top == SPAN_LABEL)
+		finish(w, key_begin(w, i - 1), at, false);
+	if (strchr("\"\\{[( ='", next) != NULL)
+		return;
+	w->key = i - 1;
+	begin(w, SPAN_VALUE, i, at);
+}
+
+/* "<bob> ", and no level; "#general bob: " */
+static bool
+is_chat(const walk *w, int i, size_t at)
+{
+	size_t end = at + 1, to = w->len - at > NEAR ? at + NEAR : w->len;
+
+	if (w->words > 1 || i >= w->t->n || w->t->atoms[i].off != end || !ls_judge_is_letter(w->s[end]))
+		return false;
+	while (end < to && strchr(w->s[at] == '#' ? " " : " <>=/\"'", w->s[end]) == NULL)
+		end++;
+	if (w->s[at] == '<')
+		return end + 1 < to && w->s[end] == '>' && w->s[end + 1] == ' ' &&
+			   !(in(w, i, LS_SET_LEVEL) && end_of(w, i) == end);
+	for (end++; end < to && w->s[end] != ' '; end++)
+		if (w->s[end] == ':' || w->s[end] == '>')
+			return true;
+	return false;
+}
+
+static bool
+stands(const walk *w, size_t at, const char *what)
+{
+	size_t len = strlen(what);
+
+	return w->len - at >= len && memcmp(w->s + at, what, len) == 0;
+}
+
+/* The sign at `at`, before atom `i`. */
+static void
+sign(walk *w, int i, size_t at)
+{
+	switch ((unsigned char) w->s[at])
+	{
+		case '"':
+			quotation_mark(w, i, at);
+			break;
+		case '\'':
+		case 0xc2:
+		case 0xe2:
+			single_mark(w, i, at);
+			break;
+		case '{':
+		case '[':
+		case '}':
+		case ']':
+			bracket(w, i, at);
+			break;
+		case ',':
+			w->key = -1;
+			break;
+		case '=':
+		case ':':
+			key_sign(w, i, at);
+			break;
+		case '<':
+		case '#':
+			if (stands(w, at, "<!--"))
+				begin(w, SPAN_COMMENT, i, at);
+			else if (is_chat(w, i, at))
+				begin_rest(w, i, LS_CLIENT_FREE);
+			break;
+		case '/':
+			if (stands(w, at, "/*") && !stands(w, at, "/*/"))
+				begin(w, SPAN_COMMENT, i, at);
+			break;
+		case '-':
+			if (w->statement && stands(w, at, "-- "))
+				begin_rest(w, i, LS_CLIENT_FREE);
+			/* FALLTHROUGH */
+		case '*':
+			if ((stands(w, at, "-->") || stands(w, at, "*/")) && find_span(w, SPAN_COMMENT, 0) > 0)
+				finish_from(w, find_span(w, SPAN_COMMENT, 0), i, at);
+			break;
+		default:
+			break;
+	}
 }
 
 /*
- * A value of several words without quotes: "name=the deploy finished plan=free".  It goes on to
- * the next key.  At the end of a row what follows one word may be the program's message, unless
- * the key is one for names or the word is none that a value could be.
+ * A host, a file, a URL or a mailbox of atoms [i, end) that reports something.  In "deploy.finished"
+ * the last part may be what happened; in "deploy-finished.example.org" and "finished.txt" it is not.
  */
+static bool
+is_name(const walk *w, int i, int end)
+{
+	const ls_judge_text *t = w->t;
+	int slashes = t->atoms[i].off > 0 && w->s[t->atoms[i].off - 1] == '/' ? 2 : 0;
+	bool claimed = false, dotted = false, mailbox = false;
+
+	for (int k = i; k < end; k++)
+	{
+		const ls_judge_atom *a = &t->atoms[k];
+
+		slashes += k > i && a->sep == LS_SEP_SLASH;
+		mailbox |= k > i && strchr("@+", w->s[a->off - 1]) != NULL;
+		if (claims(w, k))
+			claimed = true, dotted = false;
+		else
+			dotted |= claimed && a->sep == LS_SEP_DOT && a->kind == LS_ATOM_WORD && a->len > 1;
+	}
+	return claimed && (dotted || mailbox || slashes > 1);
+}
+
+/* Atom `i` of prose: a name, what a server refuses, "user X", "password for X", "bob said X". */
 static void
-mark_field(marking *m, int i, size_t key, size_t to, ls_judge_client level)
+word(walk *w, int i)
 {
-	const char *s = m->s;
-	size_t end = (size_t) m->t->atoms[i].off + m->t->atoms[i].len, stop;
-	ls_str word = ls_judge_key_word(s, key, end);
-	bool message =
-		key + word.len == end && (ls_judge_is(word, "msg") || ls_judge_is(word, "message"));
+	const ls_judge_atom *a = &w->t->atoms[i];
+	size_t end = end_of(w, i);
+	int to = i + 1;
 
-	ls_judge_polarity pol;
-	bool one; /* one word is the value */
-
-	/* a second message is a value's */
-	if (message && m->told)
-		mark(m, end, next_field(m, end, to), LS_CLIENT_TEXT);
-	m->told |= message;
-	if (end + 1 >= to || strchr("\"\\{[( =", s[end + 1]) != NULL ||
-		(s[end + 1] == '\'' && memchr(s + end + 2, '\'', to - end - 2) != NULL) ||
-		i + 1 >= m->t->n || is_place(word) || ls_judge_key_tells(s, key, end))
-		return;
-	stop = next_field(m, end, to);
-	pol = (ls_judge_polarity) m->ctx->words.table[m->t->atoms[i + 1].word].pol;
-	one = stop == to && (level == LS_CLIENT_NONE || level == LS_CLIENT_USER) &&
-		  pol != LS_POL_STOP && pol != LS_POL_ALL && pol != LS_POL_NOT;
-	/* a=b=c: what is in a value has been looked at with it, so that all keys cost one look */
-	if (m->examined >= (one ? end : stop))
-		return;
-	if (one)
-		stop = token_end(s, end, to, " ");
-	m->examined = stop;
-	mark(m, end + 1, stop, ls_judge_value_level(m->ctx, m->t, end + 1, stop, is_beside(m)));
-}
-
-/* Prose word by word: keys without quotes, labels, speech. */
-static void
-mark_atom(marking *m, int i, size_t to)
-{
-	static const char *const verbs[] = {"insert", "select", "values", "where"};
-	const ls_judge_atom *a = &m->t->atoms[i];
-	const char *s = m->s;
-	size_t end = (size_t) a->off + a->len, key = a->off;
-	ls_judge_client level;
-
-	if (end >= to)
-		return;
-	if (s[end] == ' ')
+	w->words += a->kind == LS_ATOM_WORD && a->len > 1;
+	w->statement |= (a->flags & LS_ATOM_UPPER ? in(w, i, LS_SET_STATEMENT) : is(w, i, "select"));
+	while (to < w->t->n && is_joined(w, to))
+		to++;
+	if (!is_joined(w, i) && a->kind != LS_ATOM_NUMBER && to > i + 1 && is_name(w, i, to))
+		mark(w, i, to, LS_CLIENT_FREE);
+	if (in(w, i, LS_SET_REFUSAL)) /* "no invalid rows", "3 unknown records" are counted */
 	{
-		m->statement |= (a->flags & LS_ATOM_UPPER) && IS_ANY(m, i, verbs);
-		mark_words(m, i, to);
+		if (i == 0 || (a[-1].kind != LS_ATOM_NUMBER && word_of(w, i - 1)->pol != LS_POL_NOT))
+			begin_rest(w, i + 1, LS_CLIENT_FREE);
 	}
-	if (s[end] != '=' && !(s[end] == ':' && end + 1 < to && s[end + 1] == ' '))
+	else if (end >= w->len || w->s[end] != ' ')
 		return;
-	while (key > 0 && s[key - 1] != ' ' && s[key - 1] != '"' && a->off - key < 40)
-		key--;
-	level = level_of_key(s, key, end);
-	if (s[end] == ':' && introduces(m, i))
-		level = LS_CLIENT_TEXT;
-	if (s[end] == '=')
-		mark_field(m, i, key, to, level);
-	for (end++; end < to && s[end] == ' ';)
-		end++;
-	if (level != LS_CLIENT_NONE && end < to && strchr("\"'\\", s[end]) == NULL)
-		mark(m, end, s[a->off + a->len] == '=' ? field_end(s, end, to) : to, level);
-}
-
-static size_t mark_json(marking *m, size_t from, size_t to, int escapes);
-
-/* Signs between words that may begin a client's text; bytes beyond ASCII are quotation marks. */
-static const bool signs[256] = {
-	['"'] = true, ['\''] = true, ['{'] = true, [0xc2] = true, [0xe2] = true,
-};
-
-/* Text of a log, or of one of its fields. */
-static void
-mark_prose(marking *m, size_t from, size_t to, int escapes)
-{
-	const char *s = m->s;
-	int i = ls_judge_atom_at(m->t, from);
-	size_t at = from;
-
-	while (at < to)
+	else if (in(w, i, LS_SET_SPEECH))
+		begin_rest(w, i + 1, LS_CLIENT_TEXT);
+	else if (is(w, i, "user") ? !in(w, i + 1, LS_SET_SPEECH)
+							  : is(w, i, "for") && in(w, i - 1, LS_SET_LOGIN) &&
+									!is(w, i + 1, "invalid") && !is(w, i + 1, "user"))
 	{
-		size_t gap = i < m->t->n && m->t->atoms[i].off < to ? m->t->atoms[i].off : to;
-
-		for (; at < gap; at++)
-		{
-			size_t begin, end;
-			ls_judge_client level;
-
-			if (!signs[(unsigned char) s[at]])
-				continue;
-			if (s[at] == '{' && at + 1 < to && (s[at + 1] == '"' || s[at + 1] == '\\'))
-			{
-				at = mark_json(m, at, to, escapes);
-				gap = at;
-				break;
-			}
-			if (!quotation(m, from, at, to, escapes, &begin, &end))
-				continue;
-			if (method_at(s, begin, end) > 0 ||
-				(at > from + 1 && memcmp(s + at - 2, "] ", 2) == 0 && end + 2 < to &&
-				 s[end + 2] >= '1' && s[end + 2] <= '5'))
-			{
-				at = mark_access_line(m, from, begin, end - (escapes && s[end - 1] == '\\'), to);
-				continue;
-			}
-			level = level_of_quotation(m, from, at, end, to);
-			if (level != LS_CLIENT_NONE || escapes == MAX_ESCAPES)
-				mark(m, begin, end, level ? level : LS_CLIENT_TEXT);
-			else
-				mark_prose(m, begin, end, escapes + 1);
-			at = end;
-		}
-		while (i < m->t->n && (size_t) m->t->atoms[i].off + m->t->atoms[i].len <= at)
-			i++;
-		if (i >= m->t->n || m->t->atoms[i].off >= to)
-		{
-			if (gap >= to)
-				break;
-			continue;
-		}
-		if (m->t->atoms[i].off > at)
-			continue;
-		if (m->t->atoms[i].client == LS_CLIENT_NONE)
-			mark_atom(m, i, to);
-		at = (size_t) m->t->atoms[i].off + m->t->atoms[i].len;
-		i++;
+		for (to = i + 2; to < w->t->n && is_joined(w, to);)
+			to++;
+		/* "user created: ..." */
+		if (i + 1 < w->t->n && !(end_of(w, to - 1) < w->len && w->s[end_of(w, to - 1)] == ':'))
+			mark(w, i + 1, to, LS_CLIENT_USER);
 	}
-	ls_judge_free_mark(m->ctx, m->t, from, to);
-}
-
-typedef struct json_level /* an object or an array */
-{
-	ls_judge_client level; /* of all that it holds */
-	bool object;
-	bool record; /* an error or a record: its message is the log's */
-	bool tells;  /* its key is one under which programs tell what happened */
-} json_level;
-
-/* What a value is by its key and by what holds it; an element of an array has the array's key. */
-static json_level
-member_of(const marking *m, const json_level *holder, int depth, ls_str key)
-{
-	/* keys of a log's own text, and of a client's where the row has its own beside it */
-	static const char *const messages[] = {"message", "msg", "body", "content", "description"};
-	static const char *const records[] = {"error",  "err",    "exception", "log",    "event",
-										  "record", "result", "response",  "fields", "jsonPayload"};
-	json_level value = *holder;
-	bool first = !m->has_message || holder->record, own = false;
-
-	if (!holder->object || ls_judge_is(key, "stringValue") || ls_judge_is(key, "string_value"))
-		return value;
-	value.level = level_of_key(key.data, 0, key.len);
-	if (LS_JUDGE_IS_IN(key, messages) || (depth == 1 && ls_judge_is(key, "text")))
-	{
-		own = ls_judge_is(key, "message") || ls_judge_is(key, "msg")
-				  ? depth == 1 || first
-				  : !m->has_message && (!m->has_event || holder->record);
-		value.level = own ? LS_CLIENT_NONE : LS_CLIENT_TEXT;
-	}
-	value.level = value.level > holder->level ? value.level : holder->level;
-	value.record = LS_JUDGE_IS_IN(key, records);
-	value.tells = own || ls_judge_key_tells(key.data, 0, key.len);
-	return value;
-}
-
-/* The string at [from, to) is a value. */
-static void
-mark_string(marking *m, const json_level *value, size_t from, size_t to, int escapes)
-{
-	if (value->level != LS_CLIENT_NONE || escapes == MAX_ESCAPES)
-	{
-		mark(m, from, to, value->level ? value->level : LS_CLIENT_TEXT);
-		return;
-	}
-	mark_prose(m, from, to, escapes + 1);
-	if (!value->tells)
-		mark(m, from, to, ls_judge_value_level(m->ctx, m->t, from, to, is_beside(m)));
-}
-
-/* Marks a JSON object from its brace on; returns where it ends.  It need not be well formed. */
-static size_t
-mark_json(marking *m, size_t from, size_t to, int escapes)
-{
-	const char *s = m->s;
-	json_level stack[MAX_DEPTH + 1] = {{LS_CLIENT_NONE}}, value;
-	ls_str key = LS_STR("");
-	bool is_value = false;
-	int depth = 0;
-
-	for (size_t at = from; at < to; at++)
-	{
-		json_level *holder = &stack[depth];
-
-		switch (s[at])
-		{
-			case '{':
-			case '[':
-				if (depth == MAX_DEPTH)
-				{
-					mark(m, at, to, LS_CLIENT_TEXT);
-					return to;
-				}
-				holder[1] = member_of(m, holder, depth++, key);
-				holder[1].object = s[at] == '{';
-				is_value = s[at] == '[';
-				break;
-			case '}':
-			case ']':
-				if (--depth <= 0)
-					return at + 1;
-				break;
-			case ',':
-				is_value = !holder->object;
-				break;
-			case ':':
-			case '=': /* Ruby writes => */
-				is_value = true;
-				break;
-			case '"':
-			{
-				size_t begin = ++at;
-
-				while (at < to && !quote_at(s, from, at, escapes))
-					at++;
-				if (is_value)
-				{
-					value = member_of(m, holder, depth, key);
-					mark_string(m, &value, begin, at, escapes);
-					break;
-				}
-				key = ls_str_make(s + begin, at - begin);
-				while (key.len > 0 && key.data[key.len - 1] == '\\')
-					key.len--;
-				break;
-			}
-			default:
-				break;
-		}
-	}
-	return to;
 }
 
 void
 ls_judge_client_mark(const ls_judge_ctx *ctx, ls_judge_text *t)
 {
-	marking m = {.ctx = ctx, .t = t, .s = t->text.data};
-	size_t len = t->text.len;
+	walk w = {.ctx = ctx, .t = t, .s = t->text.data, .len = t->text.len, .key = -1};
 
 	if (t->n == 0 || !LS_JUDGE_RULE(CLIENT))
 		return;
 	/* what stands after the last atom closes nothing that matters */
-	if (len > (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR)
-		len = (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR;
+	if (w.len > end_of(&w, t->n - 1) + NEAR)
+		w.len = end_of(&w, t->n - 1) + NEAR;
 	for (int i = 0; i < t->n; i++)
 	{
-		ls_str word = ls_str_make(m.s + t->atoms[i].off, t->atoms[i].len);
-		size_t end = (size_t) t->atoms[i].off + word.len;
+		size_t end = end_of(&w, i);
+		bool message = in(&w, i, LS_SET_MESSAGE);
 
-		if (end >= len || (m.s[end] != '"' && m.s[end] != '\\' && m.s[end] != '='))
+		if (end >= w.len || strchr("\"\\=", w.s[end]) == NULL)
 			continue;
-		m.has_message |=
-			m.s[end] != '=' && (ls_judge_is(word, "msg") || ls_judge_is(word, "message"));
-		m.has_event |= ls_judge_is(word, "event") || (m.s[end] == '=' && ls_judge_is(word, "msg"));
+		w.has_message |= message && w.s[end] != '=';
+		w.has_event |= is(&w, i, "event") || (is(&w, i, "msg") && w.s[end] == '=');
 	}
-	mark_prose(&m, 0, len, 0);
+	for (int i = 0; i <= t->n; i++)
+	{
+		size_t to = i < t->n ? t->atoms[i].off : w.len;
+
+		for (size_t at = end_of(&w, i - 1); at < to; at++)
+			sign(&w, i, at);
+		if (i < t->n)
+			word(&w, i);
+	}
+	finish_from(&w, 1, t->n, w.len);
 }

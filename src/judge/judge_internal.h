@@ -22,8 +22,7 @@
 #define LS_JUDGE_RULES(R)                                                      \
 	R(ADVICE, "advice and announcements are not evidence")                     \
 	R(HOSTILE, "text that instructs the reader is not evidence")               \
-	R(CLIENT, "text that a client chose is not evidence")                      \
-	R(FREE, "free text of any origin is not evidence of a success")            \
+	R(CLIENT, "text of a client, or free text, is not evidence of a success")     \
 	R(NAME, "a verdict next to the full name of a test")                       \
 	R(EVERY, "another value of the same field fails an item with \"every\"")   \
 	R(CRITERIA, "definitions in the criteria")                                 \
@@ -117,6 +116,7 @@ typedef struct ls_judge_atom
 	uint8_t flags;
 	uint8_t unreal; /* an action that is only wanted, planned or tried */
 	uint8_t client; /* ls_judge_client */
+	uint8_t sets;   /* of words, that it is in: see ls_judge_in */
 } ls_judge_atom;
 
 struct ls_judge_words;
@@ -128,6 +128,7 @@ typedef struct ls_judge_memo
 	uint64_t head, tail; /* the first and the last bytes */
 	uint64_t stem;
 	uint16_t word;
+	uint8_t sets;
 	uint8_t len, flags; /* len 0: empty */
 } ls_judge_memo;
 
@@ -266,18 +267,34 @@ typedef struct ls_judge_word /* a group of them */
 	uint8_t strength;
 } ls_judge_word;
 
+/* Sets of words that the rules look for: judge_words.c. */
+/* clang-format off */
+typedef enum ls_judge_set
+{
+	LS_SET_CLIENT, LS_SET_TELLS, LS_SET_KEY_HEAD, LS_SET_KEY_REST, LS_SET_MESSAGE, LS_SET_BODY,
+	LS_SET_RECORD, LS_SET_CHECK, LS_SET_PLACE, LS_SET_LABEL, LS_SET_SPEECH, LS_SET_WRITING,
+	LS_SET_LOGIN, LS_SET_METHOD, LS_SET_REFUSAL, LS_SET_REJECT, LS_SET_REPEAT, LS_SET_LEVEL,
+	LS_SET_STATEMENT, LS_SET_AUXILIARY
+} ls_judge_set;
+/* clang-format on */
+
 #define LS_WORDS_HASH 4096
 
 typedef struct ls_judge_words
 {
 	const ls_judge_word *table;
 	int n;
-	uint64_t hash[LS_WORDS_HASH];
+	uint64_t hash[LS_WORDS_HASH]; /* of stems */
 	uint16_t index[LS_WORDS_HASH];
+	uint64_t set_hash[LS_WORDS_HASH]; /* of words in sets */
+	uint8_t sets[LS_WORDS_HASH];      /* which masks */
+	uint64_t masks[256];
+	int n_masks;
 } ls_judge_words;
 
 extern void ls_judge_words_init(ls_judge_words *words);
 extern uint16_t ls_judge_words_find(const ls_judge_words *words, uint64_t stem);
+extern uint8_t ls_judge_words_sets(const ls_judge_words *words, uint64_t hash);
 extern ls_judge_concept ls_judge_concept_opposite(ls_judge_concept c);
 
 /* ---- rows ---- */
@@ -502,6 +519,13 @@ typedef struct ls_judge_ctx
 	ls_judge_defs defs;
 } ls_judge_ctx;
 
+/* Is atom `i` in the set of words?  No, where there is no such atom. */
+static inline bool
+ls_judge_in(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, ls_judge_set set)
+{
+	return i >= 0 && i < t->n && (ctx->words.masks[t->atoms[i].sets] >> set & 1) != 0;
+}
+
 /* The first atoms of a text with their words; returns how many. */
 extern int ls_judge_text_scan(const ls_judge_ctx *ctx, ls_str text, ls_judge_atom *atoms,
 							  int max_atoms);
@@ -517,24 +541,8 @@ extern void ls_judge_hostile_init(ls_judge_phrases *phrases);
 extern size_t ls_judge_hostile_begin(const ls_judge_phrases *phrases, ls_str text);
 /* judge_client.c: gives the atoms of a row their level of ls_judge_client. */
 extern void ls_judge_client_mark(const ls_judge_ctx *ctx, ls_judge_text *text);
-/* judge_free.c: where a text begins in s[from, to); `to`: nowhere. */
-extern size_t ls_judge_find(const char *s, size_t from, size_t to, const char *what);
-/* The last word of a key, "agent" of user_agent, cs(User-Agent), userAgent. */
-extern ls_str ls_judge_key_word(const char *s, size_t begin, size_t end);
-/* Is it a key under which programs tell what happened: status, eventName, log.message? */
-extern bool ls_judge_key_tells(const char *s, size_t begin, size_t end);
-/*
- * The level of a value of another key.  `beside`: the row tells an event or a message of its own, so
- * that its outcome is not that of what the value names.
- */
-extern ls_judge_client ls_judge_value_level(const ls_judge_ctx *ctx, const ls_judge_text *text,
-											size_t from, size_t to, bool beside);
-/* Marks free text in prose. */
-extern void ls_judge_free_mark(const ls_judge_ctx *ctx, ls_judge_text *text, size_t from,
-							   size_t to);
-/* The first atom that ends after `at`; raises the level of those in [from, to). */
+/* The first atom that ends after `at`. */
 extern int ls_judge_atom_at(const ls_judge_text *text, size_t at);
-extern void ls_judge_client_set(ls_judge_text *text, size_t from, size_t to, ls_judge_client level);
 /* Takes advice out of a row and marks what it only announces. */
 extern void ls_judge_advice_mark(const ls_judge_ctx *ctx, ls_judge_row *row);
 

@@ -42,19 +42,21 @@ is_word_byte(unsigned char c)
 	return k == CC_LOWER || k == CC_UPPER || k == CC_DIGIT || k == CC_HIGH;
 }
 
-/* Folded and stemmed hash of a word as it stands in the text. */
+/* Folded and stemmed hash of a word as it stands in the text; `whole` gets that of it unstemmed. */
 static uint64_t
-stem_text(const char *p, size_t len, bool high)
+stem_text(const char *p, size_t len, bool high, uint64_t *whole)
 {
 	char buf[LS_STEM_MAX];
 	size_t n = 0;
 
+	*whole = 0;
 	if (len > sizeof(buf))
 		return ls_judge_hash_word(p, len);
 	if (!high)
 	{
 		for (size_t i = 0; i < len; i++)
 			buf[n++] = (char) (p[i] >= 'A' && p[i] <= 'Z' ? p[i] + 32 : p[i]);
+		*whole = ls_judge_hash_word(buf, n);
 		return ls_judge_hash_word(buf, ls_judge_stem_word(buf, n));
 	}
 	/* Folding keeps or shrinks almost every letter; what grows is left as it is. */
@@ -190,6 +192,7 @@ push(ls_judge_scan *scan, size_t off, size_t len, ls_judge_kind kind, bool high)
 	const char *p = scan->text.data + off;
 	size_t upper = 0;
 	ls_judge_memo key, *memo = NULL;
+	uint64_t whole;
 
 	if (scan->queued >= (int) (sizeof(scan->queue) / sizeof(scan->queue[0])))
 		return;
@@ -206,14 +209,16 @@ push(ls_judge_scan *scan, size_t off, size_t len, ls_judge_kind kind, bool high)
 		{
 			a->stem = memo->stem;
 			a->word = memo->word;
+			a->sets = memo->sets;
 			a->flags = memo->flags;
 			return;
 		}
 	}
-	a->stem = stem_text(p, len, high);
+	a->stem = stem_text(p, len, high, &whole);
 	a->word = kind == LS_ATOM_NUMBER ? 0 : ls_judge_words_find(scan->words, a->stem);
 	if (kind != LS_ATOM_WORD)
 		return;
+	a->sets = whole != 0 ? ls_judge_words_sets(scan->words, whole) : 0;
 	for (size_t i = 0; i < len; i++)
 		upper += p[i] >= 'A' && p[i] <= 'Z';
 	if (upper == len && len > 1)
@@ -228,6 +233,7 @@ push(ls_judge_scan *scan, size_t off, size_t len, ls_judge_kind kind, bool high)
 	{
 		key.stem = a->stem;
 		key.word = a->word;
+		key.sets = a->sets;
 		key.flags = a->flags;
 		*memo = key;
 	}
@@ -257,6 +263,7 @@ split_letters(ls_judge_scan *scan, size_t off, size_t len, bool high)
 {
 	const char *p = scan->text.data + off;
 	size_t start = 0;
+	uint64_t whole;
 	int parts = 0;
 
 	if (is_product(p, len))
@@ -282,7 +289,7 @@ split_letters(ls_judge_scan *scan, size_t off, size_t len, bool high)
 	}
 	push(scan, off + start, len - start, LS_ATOM_WORD, high);
 	if (parts > 0)
-		scan->queue[0].joined = stem_text(p, len, high);
+		scan->queue[0].joined = stem_text(p, len, high, &whole);
 }
 
 /* Begins with a digit: 41m10s is numbers with units, 9a1 is one piece. */
@@ -552,4 +559,21 @@ ls_judge_text_scan(const ls_judge_ctx *ctx, ls_str text, ls_judge_atom *atoms, i
 			a[1].word = ctx->particle; /* its meaning is in the verb now */
 	}
 	return t.n;
+}
+
+int
+ls_judge_atom_at(const ls_judge_text *t, size_t at)
+{
+	int low = 0, high = t->n;
+
+	while (low < high)
+	{
+		int middle = (low + high) / 2;
+
+		if (t->atoms[middle].off + t->atoms[middle].len <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }

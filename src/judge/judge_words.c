@@ -238,33 +238,100 @@ static const ls_judge_word table[] = {
 
 #undef W
 
-/* Where the stem is in the table, or would be. */
-static uint32_t
-slot_of(const ls_judge_words *words, uint64_t stem)
+/* Sets of words that rules look for, as they stand in a text. */
+/* clang-format off */
+static const struct
 {
-	uint32_t slot = (uint32_t) stem & (LS_WORDS_HASH - 1);
+	ls_judge_set set;
+	const char *words;
+} sets[] = {
+	/* what clients send, and keys under which programs tell what happened */
+	{LS_SET_CLIENT, "command comment comments cookie form headers params payload q query referer subject"},
+	{LS_SET_TELLS, "action alert case check code conclusion condition decision event exit health job "
+		"kind log message msg op operation outcome output phase result rule scenario spec stage state "
+		"status stderr stdout step suite task test type verdict"},
+	/* of a longer key these say less than the word before them: event_name, gift_message */
+	{LS_SET_KEY_HEAD, "code kind message msg name text type value"},
+	{LS_SET_KEY_REST, "err error full rendered short string"},
+	{LS_SET_MESSAGE, "message msg"},
+	{LS_SET_BODY, "body content description text"},
+	{LS_SET_RECORD, "error err exception log event record result response fields"},
+	/* what has a name that may sound like an outcome */
+	{LS_SET_CHECK, "test case spec scenario check step stage job task it rule alert suite ok example "
+		"feature"},
+	/* of an infrastructure: one word is their value, and a message may follow it */
+	{LS_SET_PLACE, "app image caller cluster component container env host id level logger lvl module "
+		"namespace node pid pod proc region role service severity shard source svc t thread time ts "
+		"version worker zone"},
+	{LS_SET_LABEL, "body content description filename host label name note payload reason tag text "
+		"title"},
+	{LS_SET_SPEECH, "said says wrote privmsg"},
+	{LS_SET_WRITING, "message comment mail reply note review post chat text commit"},
+	{LS_SET_LOGIN, "password publickey pam"},
+	{LS_SET_METHOD, "get post put delete head patch options connect trace propfind mkcol"},
+	{LS_SET_REFUSAL, "unknown invalid unrecognized unrecognised unsupported unexpected malformed illegal "
+		"undefined"},
+	{LS_SET_REJECT, "rejected refused ignored ignoring bad rejecting discarded"},
+	{LS_SET_REPEAT, "received got echo recv typed entered"},
+	{LS_SET_LEVEL, "trace debug info notice warn warning err error crit critical alert emerg fatal severe "
+		"panic"},
+	{LS_SET_STATEMENT, "insert select values update delete where from"},
+	{LS_SET_AUXILIARY, "is are was were be been has had have got"},
+};
+/* clang-format on */
 
-	while (words->hash[slot] != 0 && words->hash[slot] != stem)
+/* Where the hash is in a table, or would be. */
+static uint32_t
+slot_of(const uint64_t *hashes, uint64_t hash)
+{
+	uint32_t slot = (uint32_t) hash & (LS_WORDS_HASH - 1);
+
+	while (hashes[slot] != 0 && hashes[slot] != hash)
 		slot = (slot + 1) & (LS_WORDS_HASH - 1);
 	return slot;
+}
+
+/* The number of a combination of sets. */
+static uint8_t
+combination(ls_judge_words *words, uint64_t mask)
+{
+	int k = 0;
+
+	while (k < words->n_masks && words->masks[k] != mask)
+		k++;
+	words->masks[k] = mask;
+	words->n_masks += k == words->n_masks;
+	return (uint8_t) k;
 }
 
 void
 ls_judge_words_init(ls_judge_words *words)
 {
+	memset(words, 0, sizeof(*words));
 	words->table = table;
 	words->n = (int) (sizeof(table) / sizeof(table[0]));
-	memset(words->hash, 0, sizeof(words->hash));
-	memset(words->index, 0, sizeof(words->index));
+	words->n_masks = 1; /* in no set */
 	for (int i = 1; i < words->n; i++)
 		for (const char *word = table[i].words; *word != '\0';)
 		{
 			size_t len = strcspn(word, " ");
 			uint64_t stem = ls_judge_stem(word, len);
-			uint32_t slot = slot_of(words, stem);
+			uint32_t slot = slot_of(words->hash, stem);
 
 			words->hash[slot] = stem;
 			words->index[slot] = (uint16_t) i;
+			word += len + (word[len] == ' ');
+		}
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		for (const char *word = sets[i].words; *word != '\0';)
+		{
+			size_t len = strcspn(word, " ");
+			uint64_t hash = ls_judge_hash_word(word, len);
+			uint32_t slot = slot_of(words->set_hash, hash);
+
+			words->set_hash[slot] = hash;
+			words->sets[slot] =
+				combination(words, words->masks[words->sets[slot]] | UINT64_C(1) << sets[i].set);
 			word += len + (word[len] == ' ');
 		}
 }
@@ -272,7 +339,13 @@ ls_judge_words_init(ls_judge_words *words)
 uint16_t
 ls_judge_words_find(const ls_judge_words *words, uint64_t stem)
 {
-	return words->index[slot_of(words, stem)]; /* 0 where there is none */
+	return words->index[slot_of(words->hash, stem)]; /* 0 where there is none */
+}
+
+uint8_t
+ls_judge_words_sets(const ls_judge_words *words, uint64_t hash)
+{
+	return words->sets[slot_of(words->set_hash, hash)];
 }
 
 /* What a word says when the item says its contrary. */

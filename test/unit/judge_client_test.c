@@ -323,6 +323,7 @@ static const attack attacks[] = {
 	{"The mail was sent", "mail bounced: no such mailbox",
 	 "{\"event\":\"rename\",\"motto\":\"mail send\"}"},
 	{DEPLOYED, "{\"event\":\"rename\",\"a\\\"b\":\"the deploy finished\"}"},
+	{DEPLOYED, "{\"event\":\"rename\",\"a\":\"x\\\\\",\"motto\":\"the deploy finished\"}"},
 	{DEPLOYED, "{\"event\":\"rename\",\"motto\":\"x\\\",\\\"msg\\\":\\\"the deploy finished\"}"},
 	{DEPLOYED, "{\"event\":\"rename\",\"motto\":\"x\\\\\\\",\\\\\\\"msg\\\\\\\":\\\\\\\"the deploy "
 			   "finished\"}"},
