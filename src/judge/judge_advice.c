@@ -12,154 +12,94 @@
  */
 #include "src/judge/judge_internal.h"
 
-static inline __attribute__((always_inline)) bool
+#define MEANS_ATOMS 24 /* of "to fix this, run": how far away the verb may be */
+#define ADVICE 2       /* of ls_judge_atom.unreal: to be taken out */
+
+static inline bool
 is(const ls_judge_text *t, int i, const char *word)
 {
 	return ls_judge_is(ls_judge_atom_text(t, i), word);
 }
 
-#define IS_ANY(t, i, words) LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), words)
-
-/* What stands between atom i and the one before it ends a sentence; `colon`: or a label. */
+/* Does a sign before atom i end a sentence?  `label`: or a label. */
 static bool
-sentence_begins(const ls_judge_text *t, int i, bool colon)
+sentence_begins(const ls_judge_text *t, int i, bool label)
 {
 	size_t from = i > 0 ? t->atoms[i - 1].off + t->atoms[i - 1].len : 0;
 
 	for (size_t k = from; k < t->atoms[i].off; k++)
-	{
-		char c = t->text.data[k];
-
-		if (k + 1 < t->text.len && t->text.data[k + 1] != ' ')
-			continue;
-		if (c == '.' || c == '!' || c == '?' || c == ';' || (colon && c == ':'))
+		if (strchr(label ? ".!?;:" : ".!?;", t->text.data[k]) != NULL &&
+			(k + 1 == t->text.len || t->text.data[k + 1] == ' '))
 			return true;
-	}
-	return false;
-}
-
-/* The sentence that was looked at last: many words of one ask for its end. */
-typedef struct sentence
-{
-	int from, end; /* end is the same for all atoms from `from` on */
-	int means;     /* the last atom in it that says how to: run, use */
-} sentence;
-
-static int
-sentence_end(const ls_judge_text *t, int i, sentence *last)
-{
-	static const char *const means[] = {"run", "use", "add", "set", "execute", "type", "call"};
-
-	if (i >= last->from && i < last->end)
-		return last->end;
-	last->from = i;
-	last->means = -1;
-	for (i++; i < t->n && !sentence_begins(t, i, false); i++)
-		if (IS_ANY(t, i, means))
-			last->means = i;
-	return last->end = i;
-}
-
-/* "HINT:", "Next steps:" */
-static bool
-is_label(const ls_judge_text *t, int i)
-{
-	static const char *const labels[] = {"hint",  "tip",        "suggestion", "recommendation",
-										 "usage", "advice",     "help",       "steps",
-										 "step",  "suggestions"};
-	size_t end = t->atoms[i].off + t->atoms[i].len;
-
-	if (end + 1 >= t->text.len || t->text.data[end] != ':' || t->text.data[end + 1] != ' ')
-		return false;
-	if (!IS_ANY(t, i, labels))
-		return false;
-	return !(is(t, i, "step") || is(t, i, "steps")) || is(t, i - 1, "next");
+	return i == 0 && label;
 }
 
 /* Does advice begin at atom i?  `end` gets the atom after it. */
 static bool
-advice_at(const ls_judge_text *t, int i, sentence *last, int *end)
+advice_at(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, int *end)
 {
-	static const char *const verbs[] = {"run", "use", "try", "see", "check", "ensure", "consider"};
-	static const char *const helpers[] = {"may",  "can",   "should", "must", "need",
-										  "have", "might", "could",  "want"};
 	bool advises = is(t, i, "please") || (is(t, i, "make") && is(t, i + 1, "sure")) ||
-				   (is(t, i, "you") && IS_ANY(t, i + 1, helpers));
+				   (is(t, i, "you") && ls_judge_in(ctx, t, i + 1, LS_SET_HELPER)) ||
+				   (ls_judge_in(ctx, t, i, LS_SET_ADVICE) && sentence_begins(t, i, false));
 
-	if (!advises && i > 0 && IS_ANY(t, i, verbs))
-		advises = sentence_begins(t, i, is(t, i, "see") || is(t, i, "try") || is(t, i, "consider"));
-	if (!advises && is(t, i, "to") && (i == 0 || sentence_begins(t, i, true)))
+	/* "to fix this, run ..." */
+	if (is(t, i, "to") && sentence_begins(t, i, true))
+		for (int k = i + 2; k < t->n && k < i + MEANS_ATOMS && !sentence_begins(t, k, false); k++)
+			advises |= ls_judge_in(ctx, t, k, LS_SET_MEANS);
+	*end = i + 1;
+	while (advises && *end < t->n && !sentence_begins(t, *end, false))
+		++*end;
+	/* "HINT:", "Next steps:" */
+	if (!advises && i + 1 < t->n && ls_judge_in(ctx, t, i, LS_SET_HINT) &&
+		sentence_begins(t, i + 1, true) && (!is(t, i, "steps") || is(t, i - 1, "next")))
 	{
-		sentence_end(t, i, last);
-		advises = last->means >= i + 2; /* "to fix this, run ..." */
+		*end = t->n;
+		return true;
 	}
-	*end = advises ? sentence_end(t, i, last) : t->n;
-	return advises || is_label(t, i);
+	return advises;
 }
 
 /* Marks the action after a "will" or an "attempting to" at atom i. */
 static void
 mark_unreal(const ls_judge_ctx *ctx, ls_judge_text *t, int i)
 {
-	static const char *const modals[] = {"will", "would", "should", "must",
-										 "may",  "might", "shall",  "could"};
-	static const char *const aims[] = {"trying", "try",        "tries", "attempt", "attempts",
-									   "about",  "attempting", "going", "want",    "wants",
-									   "need",   "needs",      "plan",  "planned", "planning",
-									   "tried",  "attempted",  "needed"};
-	const ls_judge_atom *a = &t->atoms[i];
-	int from;
+	ls_judge_atom *a = &t->atoms[i];
+	int from = i + 1;
 
-	/* "expires in 3 days" has not expired */
-	if (ctx->words.table[a->word].concept == LS_CONCEPT_EXPIRE && is(t, i + 1, "in") &&
-		i + 2 < t->n && t->atoms[i + 2].kind == LS_ATOM_NUMBER)
-	{
-		t->atoms[i].unreal = 1;
+	if (i + 1 >= t->n || a[1].sep != LS_SEP_SPACE)
 		return;
-	}
-	if (is(t, i + 1, "to") && a[1].sep == LS_SEP_SPACE && IS_ANY(t, i, aims))
+	/* "expires in 3 days" has not expired */
+	if (ctx->words.table[a->word].concept == LS_CONCEPT_EXPIRE && is(t, i + 1, "in"))
+		a->unreal = 1;
+	if (ls_judge_in(ctx, t, i, LS_SET_AIM) && is(t, i + 1, "to"))
 		from = i + 2;
-	else if (i + 1 < t->n && a[1].sep == LS_SEP_SPACE && IS_ANY(t, i, modals) &&
-			 !(a->flags & LS_ATOM_UPPER))
-		from = i + 1;
-	else
+	else if (!ls_judge_in(ctx, t, i, LS_SET_MODAL) || (a->flags & LS_ATOM_UPPER))
 		return;
 	for (int k = from; k < t->n && k < from + 5; k++)
 	{
 		const ls_judge_word *w = &ctx->words.table[t->atoms[k].word];
 
-		if (t->atoms[k].sep != LS_SEP_SPACE && t->atoms[k].sep != LS_SEP_TIGHT)
-			break;
-		if (w->pol == LS_POL_NOT)
-			break; /* "could not connect" did not */
+		if ((t->atoms[k].sep != LS_SEP_SPACE && t->atoms[k].sep != LS_SEP_TIGHT) ||
+			w->pol == LS_POL_NOT)
+			return; /* "could not connect" did not */
 		t->atoms[k].unreal = 1;
 		if (w->pol >= LS_POL_POS && w->pol <= LS_POL_PART)
-			break;
+			return;
 	}
 }
 
 /*
- * A command line ("$ make test", "+ docker push", "Run npm publish", "helm upgrade --install x"):
- * it tells what shall be done.  An option makes one only when no other sign of a log stands
- * before it.
+ * A command line ("$ make test", "+ docker push", "helm upgrade --install x"): it tells what shall
+ * be done.  An option makes one only when no other sign of a log stands before it.
  */
 static bool
-is_command(const ls_judge_text *t)
+is_command(ls_str s)
 {
-	const char *s = t->text.data;
-	size_t n = t->text.len, i = 0;
-
-	if (n > 2 && (s[0] == '$' || s[0] == '+' || s[0] == '>') && s[1] == ' ')
+	if (s.len > 2 && strchr("$+>", s.data[0]) != NULL && s.data[1] == ' ')
 		return true;
-	if (n == 0 || s[0] < 'a' || s[0] > 'z')
-		return false;
-	while (i < n && s[i] != ':' && s[i] != '=' && s[i] != '[' && s[i] != '(' && s[i] != '"')
-	{
-		if (i + 3 < n && s[i] == ' ' && s[i + 1] == '-' && s[i + 2] == '-' && s[i + 3] >= 'a' &&
-			s[i + 3] <= 'z')
-			return true;
-		i++;
-	}
+	for (size_t i = 0; i + 3 < s.len && strchr(":=[(\"", s.data[i]) == NULL; i++)
+		if (memcmp(s.data + i, " --", 3) == 0 && ls_judge_is_letter(s.data[i + 3]))
+			return s.data[0] >= 'a' && s.data[0] <= 'z';
 	return false;
 }
 
@@ -167,28 +107,23 @@ void
 ls_judge_advice_mark(const ls_judge_ctx *ctx, ls_judge_row *row)
 {
 	ls_judge_text *t = &row->text;
-	sentence last = {0, 0, -1};
-	int n = 0, kept = t->n;
+	int n = 0;
 
-	row->command = is_command(t);
+	row->command = is_command(t->text);
 	/* found first, taken out last: the text between atoms must stay what it is */
 	for (int i = 0, end; i < t->n; i++)
 	{
-		if (t->atoms[i].kind != LS_ATOM_WORD || t->atoms[i].len < 2 || t->atoms[i].len > 14)
-			continue;
-		if (advice_at(t, i, &last, &end))
+		if (!advice_at(ctx, t, i, &end))
 		{
-			for (; i < end; i++, kept--)
-				t->atoms[i].unreal = 2;
-			i--;
+			mark_unreal(ctx, t, i);
 			continue;
 		}
-		mark_unreal(ctx, t, i);
+		while (i < end)
+			t->atoms[i++].unreal = ADVICE;
+		i--;
 	}
-	if (kept == t->n)
-		return;
 	for (int i = 0; i < t->n; i++)
-		if (t->atoms[i].unreal != 2)
+		if (t->atoms[i].unreal != ADVICE)
 			t->atoms[n++] = t->atoms[i];
 	t->n = n;
 }

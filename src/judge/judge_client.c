@@ -218,8 +218,8 @@ is_message(walk *w, int key)
 	w->told |= in(w, key, LS_SET_MESSAGE);
 	if (holder->record)
 		return true;
-	return first && objects <= 1 &&
-		   (in(w, key, LS_SET_MESSAGE) || !(w->has_message || w->has_event));
+	return first && (in(w, key, LS_SET_MESSAGE) ? objects <= 1
+												: objects == 1 && !w->has_message && !w->has_event);
 }
 
 /* The level of atoms that are the value of a key. */
@@ -268,11 +268,12 @@ level_of_quotation(const walk *w, const span *q, int to, size_t end)
 static void
 mark_request(walk *w, const span *q, int to)
 {
-	int path = in(w, q->from, LS_SET_METHOD) ? q->from + 1 : q->from, user = 0, stop = 0;
+	int path = q->from, user = 0, stop = 0;
 
-	while (path > q->from && path < to && strchr("?;# ", w->s[w->t->atoms[path].off - 1]) == NULL)
-		path++;
-	path += path == q->from + 1 && path < to && w->s[w->t->atoms[path].off - 1] == '/';
+	if (in(w, q->from, LS_SET_METHOD))
+		for (path++; path < to && strchr(path == q->from + 1 ? "?;#" : "?;# ",
+										 w->s[w->t->atoms[path].off - 1]) == NULL;)
+			path++;
 	mark(w, q->from, path, LS_CLIENT_PATH);
 	mark(w, path, to, LS_CLIENT_TEXT);
 	while (stop < q->from && memchr(w->s + end_of(w, stop - 1), '[',

@@ -12,98 +12,53 @@
  */
 #include "src/judge/judge_internal.h"
 
-typedef struct sentence
-{
-	const ls_judge_ctx *ctx;
-	ls_judge_text t;
-} sentence;
-
-static bool
-is(const sentence *s, int i, const char *word)
-{
-	return ls_judge_is(ls_judge_atom_text(&s->t, i), word);
-}
-
 static const ls_judge_word *
-word_of(const sentence *s, int i)
+word_of(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
-	return &s->ctx->words.table[s->t.atoms[i].word];
+	return &ctx->words.table[t->atoms[i].word];
 }
 
 /* The first word of the concept and polarity from atom `from` on, -1: none. */
 static int
-find_word(const sentence *s, int from, ls_judge_concept concept, ls_judge_polarity pol)
+find(const ls_judge_ctx *ctx, const ls_judge_text *t, int from, ls_judge_concept concept,
+	 ls_judge_polarity pol)
 {
-	for (int i = from; i < s->t.n; i++)
-		if (word_of(s, i)->concept == concept && word_of(s, i)->pol == pol)
+	for (int i = from; i < t->n; i++)
+		if (word_of(ctx, t, i)->concept == concept && word_of(ctx, t, i)->pol == pol)
 			return i;
 	return -1;
-}
-
-static int
-find_text(const sentence *s, int from, const char *word)
-{
-	for (int i = from; i < s->t.n; i++)
-		if (is(s, i, word))
-			return i;
-	return -1;
-}
-
-/* Where does a failure stand: "fails", "failure", "violation"? */
-static int
-find_failure(const sentence *s, int from)
-{
-	int fail = find_word(s, from, LS_CONCEPT_RESULT, LS_POL_NEG);
-	int violation = find_text(s, from, "violation");
-
-	if (violation < 0)
-		violation = find_text(s, from, "violated");
-	return fail >= 0 ? fail : violation;
-}
-
-static bool
-denied(const sentence *s)
-{
-	for (int i = 0; i < s->t.n; i++)
-		if (word_of(s, i)->pol == LS_POL_NOT)
-			return true;
-	return false;
 }
 
 static void
 read_sentence(ls_judge_ctx *ctx, ls_str text)
 {
-	sentence s = {ctx, {text, ctx->atoms, 0}};
+	ls_judge_text t = {text, ctx->atoms,
+					   ls_judge_text_scan(ctx, text, ctx->atoms, LS_JUDGE_ROW_ATOMS)};
 	ls_judge_defs *defs = &ctx->defs;
-	int warning, skip, rest, fail, pass;
+	int fail = find(ctx, &t, 0, LS_CONCEPT_RESULT, LS_POL_NEG);
+	int pass = find(ctx, &t, 0, LS_CONCEPT_RESULT, LS_POL_POS);
+	int skip = find(ctx, &t, 0, LS_CONCEPT_SKIP, LS_POL_SKIP);
+	int as = t.n;
+	bool denied = false, when = false;
 
-	s.t.n = ls_judge_text_scan(ctx, text, ctx->atoms, LS_JUDGE_ROW_ATOMS);
-	warning = find_word(&s, 0, LS_CONCEPT_WARNING, LS_POL_NONE);
-	rest = find_text(&s, 0, "as") + 1;
-	fail = find_failure(&s, 0);
-	pass = find_word(&s, 0, LS_CONCEPT_RESULT, LS_POL_POS);
-
-	/* "treat a warning as a failure", "passes only if it logged neither a warning nor an error" */
-	if (warning >= 0 && !denied(&s) && rest > 0 &&
-		(find_failure(&s, rest) >= 0 || find_word(&s, rest, LS_CONCEPT_ERROR, LS_POL_NEG) >= 0))
-		defs->warning_fails = true;
-	if (warning >= 0 && pass >= 0 && denied(&s) && find_text(&s, pass, "only") >= 0)
-		defs->warning_fails = true;
-	/* "skipped counts as failed" */
-	skip = find_word(&s, 0, LS_CONCEPT_SKIP, LS_POL_SKIP);
-	if (skip >= 0 && rest > skip && !denied(&s))
+	if (fail < 0)
+		fail = find(ctx, &t, 0, LS_CONCEPT_ERROR, LS_POL_NEG); /* a violation */
+	for (int i = t.n - 1; i >= 0; i--)
 	{
-		if (find_failure(&s, rest) >= 0)
-			defs->skipped = LS_FINDING_FAILED;
-		else if (find_word(&s, rest, LS_CONCEPT_RESULT, LS_POL_POS) >= 0)
-			defs->skipped = LS_FINDING_PASSED;
+		denied |= word_of(ctx, &t, i)->pol == LS_POL_NOT;
+		when |= i > pass && ls_judge_is_one_of(ls_judge_atom_text(&t, i), "when if means");
+		if (ls_judge_is(ls_judge_atom_text(&t, i), "as"))
+			as = i;
 	}
+	/* "treat a warning as a failure", "skipped counts as failed" */
+	if (!denied && find(ctx, &t, 0, LS_CONCEPT_WARNING, LS_POL_NONE) >= 0 && fail > as)
+		defs->warning_fails = true;
+	if (!denied && skip >= 0 && skip < as && (fail > as || pass > as))
+		defs->skipped = fail > as ? LS_FINDING_FAILED : LS_FINDING_PASSED;
 	/* "passes when the request is REJECTED" */
-	if (pass >= 0 && fail < 0 && !denied(&s))
-		for (int i = pass + 1; i < s.t.n; i++)
-			if ((is(&s, i, "when") || is(&s, i, "if") || is(&s, i, "means")) &&
-				find_word(&s, i, LS_CONCEPT_DENY, LS_POL_NEG) >= 0)
-				defs->inverted = true;
+	if (pass >= 0 && fail < 0 && !denied && when &&
+		find(ctx, &t, pass, LS_CONCEPT_DENY, LS_POL_NEG) >= 0)
+		defs->inverted = true;
 	/* "fails if it takes more than 60 s", "a temperature over 80 C is a violation" */
 	if (defs->limit == NULL && (fail >= 0 || pass >= 0))
 	{

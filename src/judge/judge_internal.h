@@ -22,11 +22,10 @@
 #define LS_JUDGE_RULES(R)                                                      \
 	R(ADVICE, "advice and announcements are not evidence")                     \
 	R(HOSTILE, "text that instructs the reader is not evidence")               \
-	R(CLIENT, "text of a client, or free text, is not evidence of a success")     \
+	R(CLIENT, "text of a client, or free text, is not evidence of a success")  \
 	R(NAME, "a verdict next to the full name of a test")                       \
 	R(EVERY, "another value of the same field fails an item with \"every\"")   \
 	R(CRITERIA, "definitions in the criteria")                                 \
-	R(START, "a start that is announced with a name and reported without it")  \
 	R(THREAD, "a later row of the same request or command")                    \
 	R(FRACTION, "partial counts: 2/3")                                         \
 	R(STATUS, "status codes in plain words")                                   \
@@ -274,7 +273,7 @@ typedef enum ls_judge_set
 	LS_SET_CLIENT, LS_SET_TELLS, LS_SET_KEY_HEAD, LS_SET_KEY_REST, LS_SET_MESSAGE, LS_SET_BODY,
 	LS_SET_RECORD, LS_SET_CHECK, LS_SET_PLACE, LS_SET_LABEL, LS_SET_SPEECH, LS_SET_WRITING,
 	LS_SET_LOGIN, LS_SET_METHOD, LS_SET_REFUSAL, LS_SET_REJECT, LS_SET_REPEAT, LS_SET_LEVEL,
-	LS_SET_STATEMENT, LS_SET_AUXILIARY
+	LS_SET_ADVICE, LS_SET_MEANS, LS_SET_HELPER, LS_SET_HINT, LS_SET_MODAL, LS_SET_AIM, LS_SET_STATEMENT, LS_SET_AUXILIARY
 } ls_judge_set;
 /* clang-format on */
 
@@ -715,9 +714,6 @@ extern bool ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item
 /* An item that says what every one has or is, and has passed: fails where a row has another value. */
 extern bool ls_judge_decide_every(ls_judge_ctx *ctx, const ls_judge_item *item,
 								  ls_judge_decision *d);
-/* An item that asks for a start: the row after its announcement that tells how it ended. */
-extern bool ls_judge_decide_start(ls_judge_ctx *ctx, const ls_judge_item *item,
-								  const ls_judge_hits *rows, ls_judge_decision *d);
 extern bool ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item,
 								 ls_judge_decision *d);
 

@@ -275,6 +275,14 @@ static const struct
 	{LS_SET_REPEAT, "received got echo recv typed entered"},
 	{LS_SET_LEVEL, "trace debug info notice warn warning err error crit critical alert emerg fatal severe "
 		"panic"},
+	/* of advice, plans and tries */
+	{LS_SET_ADVICE, "run use try see check ensure consider"},
+	{LS_SET_MEANS, "run use add set execute type call"},
+	{LS_SET_HELPER, "may can should must need have might could want"},
+	{LS_SET_HINT, "hint tip suggestion suggestions recommendation usage advice help steps"},
+	{LS_SET_MODAL, "will would should must may might shall could"},
+	{LS_SET_AIM, "trying try tries tried attempt attempts attempting attempted about going want "
+		"wants need needs needed plan planned planning"},
 	{LS_SET_STATEMENT, "insert select values update delete where from"},
 	{LS_SET_AUXILIARY, "is are was were be been has had have got"},
 };
