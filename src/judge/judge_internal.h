@@ -120,15 +120,12 @@ typedef struct ls_judge_atom
 
 struct ls_judge_words;
 
-/* Words that were met before, by their bytes: logs repeat theirs. */
+/* Words that were met before, by the hash of their bytes: logs repeat theirs. */
 #define LS_MEMO 1024
 typedef struct ls_judge_memo
 {
-	uint64_t head, tail; /* the first and the last bytes */
-	uint64_t stem;
-	uint16_t word;
-	uint8_t sets;
-	uint8_t len, flags; /* len 0: empty */
+	uint64_t key; /* 0: empty */
+	ls_judge_atom atom;
 } ls_judge_memo;
 
 typedef struct ls_judge_scan

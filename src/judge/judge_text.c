@@ -110,10 +110,6 @@ separator(const char *p, size_t n, bool *paren, bool *empty)
 		*paren |= p[i] == '(' || p[i] == '[';
 		*empty |= p[i] == '"' && next == '"';
 	}
-	if (equal && n > 1 && n < 4 && !space && memchr(p, '=', n) != NULL && p[0] == '=')
-		return LS_SEP_EQUAL;
-	if (n < 4 && p[n - 1] == '=')
-		return LS_SEP_EQUAL; /* p(95)=812 */
 	if (comma)
 		return LS_SEP_COMMA;
 	if (equal)
@@ -141,120 +137,40 @@ high_kind(const char *p, const char *end, size_t *len)
 	return 1;
 }
 
-static uint64_t
-load8(const char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, 8);
-	return v;
-}
-
-static uint64_t
-load4(const char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return v;
-}
-
-/* Where a word of at most 16 bytes is remembered; first and last bytes are all of it. */
-static ls_judge_memo *
-memo_of(ls_judge_scan *scan, const char *p, size_t len, ls_judge_memo *key)
-{
-	uint64_t h;
-
-	if (len >= 8)
-	{
-		key->head = load8(p);
-		key->tail = load8(p + len - 8);
-	}
-	else if (len >= 4)
-	{
-		key->head = load4(p);
-		key->tail = load4(p + len - 4);
-	}
-	else
-	{
-		key->head = (unsigned char) p[0];
-		key->tail = (uint64_t) (unsigned char) p[len / 2] << 8 | (unsigned char) p[len - 1];
-	}
-	key->len = (uint8_t) len;
-	h = (key->head ^ (key->tail << 7 | key->tail >> 57) ^ len) * UINT64_C(0x9E3779B97F4A7C15);
-	return &scan->memo[(h ^ (h >> 32)) >> 22 & (LS_MEMO - 1)];
-}
-
 static void
 push(ls_judge_scan *scan, size_t off, size_t len, ls_judge_kind kind, bool high)
 {
-	ls_judge_atom *a;
 	const char *p = scan->text.data + off;
+	uint64_t key = ls_judge_hash_word(p, len), whole;
+	ls_judge_memo *memo = &scan->memo[key >> 32 & (LS_MEMO - 1)];
+	ls_judge_atom *a;
 	size_t upper = 0;
-	ls_judge_memo key, *memo = NULL;
-	uint64_t whole;
 
 	if (scan->queued >= (int) (sizeof(scan->queue) / sizeof(scan->queue[0])))
 		return;
-	a = &scan->queue[scan->queued++];
-	memset(a, 0, sizeof(*a));
-	a->off = (uint32_t) off;
-	a->len = (uint16_t) (len > UINT16_MAX ? UINT16_MAX : len);
-	a->kind = (uint8_t) kind;
-	a->sep = LS_SEP_NONE;
-	if (kind == LS_ATOM_WORD && !high && len > 0 && len <= 16)
+	if (memo->key != key || memo->atom.kind != kind)
 	{
-		memo = memo_of(scan, p, len, &key);
-		if (memo->head == key.head && memo->tail == key.tail && memo->len == key.len)
+		memo->key = key;
+		a = &memo->atom;
+		*a = (ls_judge_atom){.kind = (uint8_t) kind, .sep = LS_SEP_NONE};
+		a->len = (uint16_t) (len > UINT16_MAX ? UINT16_MAX : len);
+		a->stem = stem_text(p, len, high, &whole);
+		a->word = kind == LS_ATOM_NUMBER ? 0 : ls_judge_words_find(scan->words, a->stem);
+		for (size_t i = 0; i < len; i++)
+			upper += p[i] >= 'A' && p[i] <= 'Z';
+		if (kind == LS_ATOM_WORD)
 		{
-			a->stem = memo->stem;
-			a->word = memo->word;
-			a->sets = memo->sets;
-			a->flags = memo->flags;
-			return;
+			a->sets = whole != 0 ? ls_judge_words_sets(scan->words, whole) : 0;
+			a->flags =
+				(uint8_t) ((upper == len && len > 1 ? LS_ATOM_UPPER : 0) |
+						   (p[0] >= 'A' && p[0] <= 'Z' ? LS_ATOM_CAPITAL : 0) |
+						   (len > 4 && memcmp(p + len - 3, "ing", 3) == 0 ? LS_ATOM_ING : 0) |
+						   (len > 3 && memcmp(p + len - 2, "ed", 2) == 0 ? LS_ATOM_ED : 0));
 		}
 	}
-	a->stem = stem_text(p, len, high, &whole);
-	a->word = kind == LS_ATOM_NUMBER ? 0 : ls_judge_words_find(scan->words, a->stem);
-	if (kind != LS_ATOM_WORD)
-		return;
-	a->sets = whole != 0 ? ls_judge_words_sets(scan->words, whole) : 0;
-	for (size_t i = 0; i < len; i++)
-		upper += p[i] >= 'A' && p[i] <= 'Z';
-	if (upper == len && len > 1)
-		a->flags |= LS_ATOM_UPPER;
-	if (p[0] >= 'A' && p[0] <= 'Z')
-		a->flags |= LS_ATOM_CAPITAL;
-	if (len > 4 && memcmp(p + len - 3, "ing", 3) == 0)
-		a->flags |= LS_ATOM_ING;
-	if (len > 3 && memcmp(p + len - 2, "ed", 2) == 0)
-		a->flags |= LS_ATOM_ED;
-	if (memo != NULL)
-	{
-		key.stem = a->stem;
-		key.word = a->word;
-		key.sets = a->sets;
-		key.flags = a->flags;
-		*memo = key;
-	}
-}
-
-/* PostgreSQL, RabbitMQ, InnoDB: a product's name is one word. */
-static bool
-is_product(const char *p, size_t len)
-{
-	size_t tail = 3;
-
-	if (len < 5 || p[0] < 'A' || p[0] > 'Z')
-		return false;
-	if (memcmp(p + len - 2, "MQ", 2) == 0 || memcmp(p + len - 2, "DB", 2) == 0)
-		tail = 2;
-	else if (memcmp(p + len - 3, "SQL", 3) != 0)
-		return false;
-	for (size_t i = 1; i < len - tail; i++)
-		if (p[i] < 'a' || p[i] > 'z')
-			return false;
-	return true;
+	a = &scan->queue[scan->queued++];
+	*a = memo->atom;
+	a->off = (uint32_t) off;
 }
 
 /* Letters only: split at camelCase, keeping OOMKilled as OOM, Killed. */
@@ -266,12 +182,12 @@ split_letters(ls_judge_scan *scan, size_t off, size_t len, bool high)
 	uint64_t whole;
 	int parts = 0;
 
-	if (is_product(p, len))
-	{
-		push(scan, off, len, LS_ATOM_WORD, high);
-		return;
-	}
-	for (size_t i = 1; i < len && len > 3 && parts < 6; i++)
+	/* PostgreSQL, RabbitMQ, InnoDB: a product's name is one word */
+	bool product =
+		len > 4 && (memcmp(p + len - 3, "SQL", 3) == 0 || memcmp(p + len - 2, "MQ", 2) == 0 ||
+					memcmp(p + len - 2, "DB", 2) == 0);
+
+	for (size_t i = 1; i < len && len > 3 && parts < 6 && !product; i++)
 	{
 		char_class before = classify((unsigned char) p[i - 1]);
 		char_class here = classify((unsigned char) p[i]);
@@ -297,60 +213,28 @@ static void
 split_digits(ls_judge_scan *scan, size_t off, size_t len)
 {
 	const char *p = scan->text.data + off;
-	int n = 0;
+	double factor;
+	ls_judge_dim dim;
 
-	for (int pass = 0; pass < 2; pass++)
+	for (size_t i = 0, number = 0; i < len; number = i)
 	{
-		size_t i = 0;
+		size_t unit;
 
-		while (i < len)
+		while (i < len && (classify((unsigned char) p[i]) == CC_DIGIT || p[i] == '.'))
+			i++;
+		unit = i;
+		while (i < len && classify((unsigned char) p[i]) != CC_DIGIT)
+			i++;
+		if (i == unit || !ls_judge_number_unit(ls_str_make(p + unit, i - unit), &factor, &dim) ||
+			scan->queued > 4)
 		{
-			size_t number = i, unit;
-			double factor;
-			ls_judge_dim dim;
-
-			while (i < len && (classify((unsigned char) p[i]) == CC_DIGIT || p[i] == '.'))
-				i++;
-			unit = i;
-			while (i < len && classify((unsigned char) p[i]) != CC_DIGIT)
-				i++;
-			if (unit == number || (i < len && i == unit) ||
-				(i > unit &&
-				 !ls_judge_number_unit(ls_str_make(p + unit, i - unit), &factor, &dim)) ||
-				(i == len && i == unit && n > 0 && pass == 0) || ++n > 6)
-			{
-				push(scan, off, len, LS_ATOM_MIXED, false);
-				return;
-			}
-			if (pass == 1)
-			{
-				push(scan, off + number, unit - number, LS_ATOM_NUMBER, false);
-				if (i > unit)
-					push(scan, off + unit, i - unit, LS_ATOM_WORD, false);
-			}
+			scan->queued = 0;
+			push(scan, off, len, LS_ATOM_MIXED, false);
+			return;
 		}
-		if (pass == 0)
-			n = 0;
+		push(scan, off + number, unit - number, LS_ATOM_NUMBER, false);
+		push(scan, off + unit, i - unit, LS_ATOM_WORD, false);
 	}
-}
-
-/* A dotted version after a v, and the name before it; `skip` gets the length up to its digits. */
-static bool
-version_at(const char *s, size_t n, size_t i, size_t *skip)
-{
-	size_t k = i;
-
-	while (
-		k < n && k < i + 8 &&
-		(classify((unsigned char) s[k]) == CC_UPPER || classify((unsigned char) s[k]) == CC_LOWER))
-		k++;
-	if (k == i || s[k - 1] != 'v' || (k > i + 1 && classify((unsigned char) s[k - 2]) != CC_UPPER))
-		return false;
-	*skip = k - i;
-	while (k < n && classify((unsigned char) s[k]) == CC_DIGIT)
-		k++;
-	return k > i + *skip && k + 1 < n && s[k] == '.' &&
-		   classify((unsigned char) s[k + 1]) == CC_DIGIT;
 }
 
 /* Tells the first atom of a run what stands between it and the one before, which ended at `before`. */
@@ -365,25 +249,6 @@ set_separator(ls_judge_scan *scan, size_t before, size_t start)
 		scan->queue[0].flags |= LS_ATOM_PAREN;
 	if (empty)
 		scan->queue[0].flags |= LS_ATOM_EMPTY;
-}
-
-/* v1.4.2 and TLSv1.3 at `i`: the number counts, not the letter; `len` up to its digits. */
-static void
-split_version(ls_judge_scan *scan, size_t i, size_t len)
-{
-	const char *s = scan->text.data;
-	size_t n = scan->text.len, name = len;
-
-	while (i + len < n && (classify((unsigned char) s[i + len]) == CC_DIGIT ||
-						   (s[i + len] == '.' && i + len + 1 < n &&
-							classify((unsigned char) s[i + len + 1]) == CC_DIGIT)))
-		len++;
-	if (name > 1)
-		push(scan, i, name - 1, LS_ATOM_WORD, false);
-	push(scan, i + name, len - name, LS_ATOM_NUMBER, false);
-	if (name > 1)
-		scan->queue[1].sep = LS_SEP_SPACE;
-	scan->pos = i + len;
 }
 
 /* A run of letters and digits at `i`. */
@@ -466,10 +331,8 @@ fill(ls_judge_scan *scan)
 			scan->pos = i + len;
 			return true;
 		}
-		if (version_at(s, n, i, &len))
-			split_version(scan, i, len);
-		else
-			split_run(scan, i);
+		/* v1.4.2: the number counts, not the letter */
+		split_run(scan, i + (c == 'v' && i + 1 < n && ls_judge_is_digit(s[i + 1])));
 		set_separator(scan, before, i);
 		return scan->queued > 0;
 	}
