@@ -15,7 +15,7 @@ static bool
 fails(const ls_judge_row *row)
 {
 	for (int k = 0; k < row->n_cues; k++)
-		if (row->cues[k].class == LS_CLASS_FAIL && !(row->cues[k].flags & LS_CUE_PAST))
+		if (row->cues[k].class == LS_CLASS_FAIL)
 			return true;
 	return false;
 }
@@ -30,7 +30,7 @@ violates(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_row 
 		return false;
 	if (item->http_low != 0)
 	{
-		int status = ls_judge_row_status(row);
+		int status = ls_judge_row_status(ctx, row);
 
 		return status >= item->http_low && status <= item->http_high;
 	}
@@ -55,7 +55,7 @@ ls_judge_survey(ls_judge_ctx *ctx, size_t end)
 			return false;
 		if (row->hostile)
 			continue;
-		ctx->http[ctx->surveyed] = (uint16_t) ls_judge_row_status(row);
+		ctx->http[ctx->surveyed] = (uint16_t) ls_judge_row_status(ctx, row);
 		if (ctx->first_fail < 0 && fails(row))
 			ctx->first_fail = ctx->surveyed;
 	}

@@ -100,7 +100,7 @@ warns(const ls_judge_ctx *ctx, const ls_judge_row *row)
 			!ls_judge_row_negated(ctx, &row->text, i))
 			return true;
 	for (int k = 0; k < row->n_cues; k++)
-		if (row->cues[k].class == LS_CLASS_FAIL && !(row->cues[k].flags & LS_CUE_PAST))
+		if (row->cues[k].class == LS_CLASS_FAIL)
 			return true;
 	return false;
 }

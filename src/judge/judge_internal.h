@@ -28,9 +28,7 @@
 	R(CRITERIA, "definitions in the criteria")                                 \
 	R(THREAD, "a later row of the same request or command")                    \
 	R(FRACTION, "partial counts: 2/3")                                         \
-	R(STATUS, "status codes in plain words")                                   \
 	R(JUNIT, "JUnit's test cases")                                             \
-	R(SUMMARY, "Maven's summaries")                                            \
 	R(REPORT, "reports with check marks")                                      \
 	R(EXIT, "exit codes")                                                      \
 	R(OTHER_VALUE, "another value of the field of the item's verb")            \
@@ -270,7 +268,7 @@ typedef enum ls_judge_set
 	LS_SET_CLIENT, LS_SET_TELLS, LS_SET_KEY_HEAD, LS_SET_KEY_REST, LS_SET_MESSAGE, LS_SET_BODY,
 	LS_SET_RECORD, LS_SET_CHECK, LS_SET_PLACE, LS_SET_LABEL, LS_SET_SPEECH, LS_SET_WRITING,
 	LS_SET_LOGIN, LS_SET_METHOD, LS_SET_REFUSAL, LS_SET_REJECT, LS_SET_REPEAT, LS_SET_LEVEL,
-	LS_SET_ADVICE, LS_SET_MEANS, LS_SET_HELPER, LS_SET_HINT, LS_SET_MODAL, LS_SET_AIM, LS_SET_STATEMENT, LS_SET_AUXILIARY
+	LS_SET_ADVICE, LS_SET_MEANS, LS_SET_HELPER, LS_SET_HINT, LS_SET_MODAL, LS_SET_AIM, LS_SET_UNDONE, LS_SET_UNNEEDED, LS_SET_LACK, LS_SET_FALSE, LS_SET_EXIT, LS_SET_REQUEST, LS_SET_STATUS, LS_SET_REPLY, LS_SET_STATEMENT, LS_SET_AUXILIARY
 } ls_judge_set;
 /* clang-format on */
 
@@ -304,9 +302,7 @@ typedef enum ls_judge_class
 	LS_CLASS_CLEAN /* an explicit "no errors" */
 } ls_judge_class;
 
-#define LS_CUE_LEVEL 0x01   /* only the log level says so */
 #define LS_CUE_VERDICT 0x04 /* a test report or an outcome field */
-#define LS_CUE_PAST 0x08    /* "after 5 failures" */
 #define LS_CUE_HTTP 0x10
 
 typedef struct ls_judge_cue
@@ -528,10 +524,10 @@ extern int ls_judge_text_scan(const ls_judge_ctx *ctx, ls_str text, ls_judge_ato
 /* Finds the cues of a row whose atoms are known; cues has room for LS_JUDGE_ROW_CUES. */
 extern void ls_judge_row_analyse(ls_judge_ctx *ctx, ls_judge_row *row);
 extern const ls_judge_row *ls_judge_row_get(ls_judge_ctx *ctx, uint32_t row);
-/* Verbs after which a status code may stand. */
-#define LS_REPLIES "answered answers responded responds replied replies returned returns got gave"
 /* The HTTP status code that a row tells, also in plain words; 0: none. */
-extern int ls_judge_row_status(const ls_judge_row *row);
+extern int ls_judge_row_status(const ls_judge_ctx *ctx, const ls_judge_row *row);
+/* A whole number that stands alone, not dotted; -1 when atom `i` is none. */
+extern long ls_judge_plain_number(const ls_judge_text *t, int i);
 extern void ls_judge_hostile_init(ls_judge_phrases *phrases);
 /* Where text that instructs its reader begins; the text's length: nowhere. */
 extern size_t ls_judge_hostile_begin(const ls_judge_phrases *phrases, ls_str text);

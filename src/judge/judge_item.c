@@ -12,6 +12,9 @@
  */
 #include "src/judge/judge_internal.h"
 
+/* Verbs after which a status code may stand. */
+#define REPLIES "answered answers responded responds replied replies returned returns got gave"
+
 typedef struct parse
 {
 	ls_judge_ctx *ctx;
@@ -226,7 +229,7 @@ is_status_number(const parse *p, int i, int begin)
 	if (a->len != 3 || first < '1' || first > '5' || i <= begin)
 		return false;
 	return is_any(p, i - 1,
-				  "status code http answer return respond reply with a an is was " LS_REPLIES);
+				  "status code http answer return respond reply with a an is was " REPLIES);
 }
 
 static int
@@ -628,7 +631,7 @@ is_about_request(const parse *p, int begin, int end, uint64_t *method)
 {
 	static const char words[] = "request requests endpoint endpoints url urls page pages route "
 								"http https api served fetched "
-								"uri " LS_REPLIES;
+								"uri " REPLIES;
 	for (int i = begin; i < end; i++)
 	{
 		if (is_any(p, i, words))

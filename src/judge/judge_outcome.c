@@ -178,7 +178,7 @@ classify_negative(const ls_judge_matching *m, const ls_judge_cue *c, const ls_ju
 	if (verdict && c->class == LS_CLASS_FAIL && m->negative_hit &&
 		c->concept == LS_CONCEPT_RESULT && !m->row->fields)
 		say(out, LS_CLASS_FAIL, c->strength);
-	else if (m->negative_hit || (fail != NULL && !(fail->flags & LS_CUE_LEVEL)))
+	else if (m->negative_hit || fail != NULL)
 		say(out, LS_CLASS_PASS, 2);
 	else if (m->opposed || (c != NULL && c->class == LS_CLASS_PASS))
 		say(out, LS_CLASS_FAIL, 2);
@@ -221,7 +221,7 @@ ls_judge_classify(ls_judge_matching *m, ls_judge_match *out)
 	const ls_judge_item *item = m->item;
 	const ls_judge_row *row = m->row;
 	const ls_judge_cue *fail, *c = NULL;
-	int status = item->http_low != 0 ? ls_judge_row_status(row) : 0;
+	int status = item->http_low != 0 ? ls_judge_row_status(m->ctx, row) : 0;
 	bool verdict;
 
 	if (status != 0)

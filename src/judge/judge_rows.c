@@ -12,37 +12,33 @@
  */
 #include "src/judge/judge_internal.h"
 
-#include <stdlib.h>
+#define NEAR_REQUEST 12 /* atoms of the program's between a word of a request and its status */
 
 static inline const ls_judge_word *
 word_of(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
-	return &ctx->words.table[t->atoms[i].word];
+	return &ctx->words.table[i < t->n ? t->atoms[i].word : 0];
 }
 
-static inline __attribute__((always_inline)) bool
-atom_is(const ls_judge_text *t, int i, const char *word)
+static inline bool
+is(const ls_judge_text *t, int i, const char *word)
 {
 	return ls_judge_is(ls_judge_atom_text(t, i), word);
 }
 
-#define IS_ANY(t, i, words) LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), words)
-
-/* A whole number atom, not dotted; -1 when it is none. */
-static long
-plain_number(const ls_judge_text *t, int i)
+long
+ls_judge_plain_number(const ls_judge_text *t, int i)
 {
+	ls_str digits = ls_judge_atom_text(t, i);
 	long v = 0;
 
-	if (i < 0 || i >= t->n || t->atoms[i].kind != LS_ATOM_NUMBER || t->atoms[i].len > 9)
+	if (digits.len == 0 || digits.len > 9 || t->atoms[i].kind != LS_ATOM_NUMBER)
 		return -1;
-	for (int k = 0; k < t->atoms[i].len; k++)
+	for (size_t k = 0; k < digits.len; k++)
 	{
-		char c = t->text.data[t->atoms[i].off + k];
-
-		if (!ls_judge_is_digit(c))
+		if (digits.data[k] == '.')
 			return -1;
-		v = v * 10 + (c - '0');
+		v = v * 10 + (digits.data[k] - '0');
 	}
 	return v;
 }
@@ -58,22 +54,21 @@ has_value(const ls_judge_text *t, int i)
 }
 
 static bool
-false_value(const ls_judge_text *t, int i)
+false_value(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
-	static const char *const words[] = {"false", "no", "none", "null", "nil", "off", "never", "n"};
-
-	if (plain_number(t, i) == 0)
+	if (ls_judge_plain_number(t, i) == 0)
 		return i + 1 >= t->n || t->atoms[i].sep == LS_SEP_EQUAL ||
 			   (t->atoms[i + 1].sep != LS_SEP_DOT && t->atoms[i + 1].sep != LS_SEP_SPACE);
-	return IS_ANY(t, i, words) && (i + 1 >= t->n || t->atoms[i + 1].sep >= LS_SEP_EQUAL ||
-								   t->atoms[i].sep == LS_SEP_EQUAL);
+	return ls_judge_in(ctx, t, i, LS_SET_FALSE) &&
+		   (i + 1 >= t->n || t->atoms[i + 1].sep >= LS_SEP_EQUAL ||
+			t->atoms[i].sep == LS_SEP_EQUAL);
 }
 
 /* A number that counts the word after it (0 errors), not a name (job 0 failed). */
 static long
 count_before(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
-	long v = plain_number(t, i - 1);
+	long v = ls_judge_plain_number(t, i - 1);
 	const ls_judge_word *w;
 
 	if (v < 0 || t->atoms[i].sep != LS_SEP_SPACE || t->atoms[i - 1].sep == LS_SEP_TIGHT ||
@@ -89,23 +84,25 @@ count_before(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 bool
 ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
+	long after = ls_judge_plain_number(t, i + 1);
+
 	if (i + 1 < t->n && (t->atoms[i + 1].flags & LS_ATOM_EMPTY) &&
 		t->atoms[i + 1].sep >= LS_SEP_EQUAL)
 		return true;
-	if (has_value(t, i) && false_value(t, i + 1))
+	if (has_value(t, i) && false_value(ctx, t, i + 1))
 		return true;
 	/* "pending 0" */
-	if (plain_number(t, i + 1) == 0 && t->atoms[i + 1].sep == LS_SEP_SPACE &&
+	if (after == 0 && t->atoms[i + 1].sep == LS_SEP_SPACE &&
 		word_of(ctx, t, i)->pol != LS_POL_KEY && word_of(ctx, t, i)->concept != LS_CONCEPT_STOP &&
 		(i + 2 >= t->n || t->atoms[i + 2].sep == LS_SEP_COMMA))
 		return true;
 	/* the first attempt repeats nothing */
-	if (plain_number(t, i + 1) == 1 && (atom_is(t, i, "attempt") || atom_is(t, i, "try")))
+	if (after == 1 && (is(t, i, "attempt") || is(t, i, "try")))
 		return true;
 	/* "0 failed", "0 errors" but not "0 ... 3 errors" */
-	if (i > 0 && count_before(ctx, t, i) == 0)
+	if (count_before(ctx, t, i) == 0)
 		return true;
-	for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
+	for (int k = i - 1; k >= 0 && k >= i - 4; k--)
 	{
 		const ls_judge_word *w = word_of(ctx, t, k);
 
@@ -123,82 +120,41 @@ ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 static void
 cue(ls_judge_row *row, int atom, ls_judge_class class, int strength, int concept, int flags)
 {
-	ls_judge_cue *c;
-
 	if (row->n_cues >= LS_JUDGE_ROW_CUES || (row->text.atoms[atom].client != LS_CLIENT_NONE &&
 											 (class == LS_CLASS_PASS || class == LS_CLASS_CLEAN)))
 		return;
-	c = &row->cues[row->n_cues++];
-	c->atom = (uint16_t) atom;
-	c->class = (uint8_t) class;
-	c->strength = (uint8_t) strength;
-	c->concept = (uint8_t) concept;
-	c->flags = (uint8_t) flags;
+	row->cues[row->n_cues++] = (ls_judge_cue){(uint16_t) atom, (uint8_t) class, (uint8_t) strength,
+											  (uint8_t) concept, (uint8_t) flags};
 }
 
-/* Does the word stand where a log has its level? */
-static bool
-is_level(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
-{
-	static const char *const levels[] = {"error",  "fatal", "err",   "crit",    "critical", "emerg",
-										 "severe", "alert", "panic", "warning", "warn"};
-	const ls_judge_atom *a = &t->atoms[i];
-
-	if (!IS_ANY(t, i, levels))
-		return false;
-	if (a->sep == LS_SEP_EQUAL)
-		return ls_judge_is_one_of(ls_judge_atom_text(t, i - 1), "level severity lvl loglevel");
-	if ((a->flags & LS_ATOM_UPPER) && i < 14)
-		return true;
-	return (a->flags & LS_ATOM_PAREN) && i < 14; /* [error] */
-}
-
-/* Where the last word of a request stands: how many of the program's own atoms are up to it. */
-typedef struct request_word
-{
-	int next; /* atoms before this one have been looked at, */
-	int own;  /* of which so many are the program's, */
-	int last; /* and so many of them up to the word; -12: none */
-} request_word;
-
-/* Stands a word of a request before atom `i`, at most 12 of the program's atoms away? */
-static bool
-follows_request(const ls_judge_text *t, int i, request_word *w)
-{
-	for (; w->next < i; w->next++)
-	{
-		int k = w->next;
-
-		w->own += t->atoms[k].client == LS_CLIENT_NONE;
-		if (ls_judge_is_one_of(ls_judge_atom_text(t, k), "http https get post put delete"))
-			w->last = w->own;
-	}
-	return w->own - w->last < 12;
-}
-
-/* HTTP status: a field of that name, an access log, or a number beside an address. */
+/* A status code of HTTP at atom `i`, if it can be one; 0: it cannot. */
 static int
-http_status(const ls_judge_text *t, int i, request_word *request)
+status_number(const ls_judge_text *t, int i)
 {
-	long v = plain_number(t, i);
-	const char *s = t->text.data;
-	size_t off;
+	long v = ls_judge_plain_number(t, i);
 
-	if (v < 100 || v > 599 || v == 443 /* a port */ || t->atoms[i].len != 3 ||
-		(t->atoms[i].flags & LS_ATOM_TIME))
+	return v >= 100 && v <= 599 && t->atoms[i].len == 3 && !(t->atoms[i].flags & LS_ATOM_TIME) &&
+				   t->atoms[i].client == LS_CLIENT_NONE
+			   ? (int) v
+			   : 0;
+}
+
+/* HTTP status: a field of that name, or a number in a row of a request. */
+static int
+http_status(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, bool near_request)
+{
+	ls_judge_sep sep = (ls_judge_sep) t->atoms[i].sep;
+	int status = status_number(t, i);
+
+	if (status == 443 /* a port */)
 		return 0;
-	if ((t->atoms[i].sep == LS_SEP_EQUAL || t->atoms[i].sep == LS_SEP_COLON ||
-		 t->atoms[i].sep == LS_SEP_SPACE) &&
-		ls_judge_is_one_of(ls_judge_atom_text(t, i - 1), "status statuscode code http sc"))
-		return (int) v;
-	off = t->atoms[i].off;
-	if (off >= 2 && s[off - 1] == ' ' && s[off - 2] == '"')
-		return (int) v; /* "GET / HTTP/1.1" 200 */
-	if ((t->atoms[i].sep == LS_SEP_SPACE || t->atoms[i].sep == LS_SEP_OTHER ||
-		 t->atoms[i].sep == LS_SEP_COLON) &&
-		follows_request(t, i, request))
-		return i + 1 < t->n && t->atoms[i + 1].sep == LS_SEP_NONE ? 0 : (int) v;
-	return 0;
+	if (ls_judge_in(ctx, t, i - 1, LS_SET_STATUS) &&
+		(sep == LS_SEP_EQUAL || sep == LS_SEP_COLON || sep == LS_SEP_SPACE))
+		return status;
+	return near_request && (sep == LS_SEP_SPACE || sep == LS_SEP_OTHER || sep == LS_SEP_COLON) &&
+				   (i + 1 >= t->n || t->atoms[i + 1].sep != LS_SEP_NONE)
+			   ? status
+			   : 0;
 }
 
 /*
@@ -206,93 +162,50 @@ http_status(const ls_judge_text *t, int i, request_word *request)
  * sign of success or failure by itself: "returned 412" may be a count.
  */
 int
-ls_judge_row_status(const ls_judge_row *row)
+ls_judge_row_status(const ls_judge_ctx *ctx, const ls_judge_row *row)
 {
 	const ls_judge_text *t = &row->text;
 
-	if (row->http != 0 || !LS_JUDGE_RULE(STATUS))
-		return row->http;
-	for (int i = 1; i < t->n; i++)
+	for (int i = 1; i < t->n && row->http == 0; i++)
 	{
-		long v = plain_number(t, i);
-		int verb = i - 1;
+		int verb = i - 1, status = status_number(t, i);
+		ls_judge_polarity after = (ls_judge_polarity) word_of(ctx, t, i + 1)->pol;
 
-		if (v < 100 || v > 599 || t->atoms[i].len != 3 || t->atoms[i].sep != LS_SEP_SPACE ||
-			t->atoms[i].client != LS_CLIENT_NONE)
-			continue;
-		for (int k = 0; k < 2 && ls_judge_is_one_of(ls_judge_atom_text(t, verb), "with a an by");
-			 k++)
+		while (verb > 0 && verb > i - 3 && word_of(ctx, t, verb)->pol == LS_POL_STOP &&
+			   !ls_judge_in(ctx, t, verb, LS_SET_REPLY))
 			verb--;
-		if (!ls_judge_is_one_of(ls_judge_atom_text(t, verb), LS_REPLIES))
-			continue;
-		if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_SEP_COMMA ||
-			t->atoms[i + 1].sep == LS_SEP_OTHER ||
-			ls_judge_is_one_of(ls_judge_atom_text(t, i + 1),
-							   "in after for from on at to with and but then again not instead "
-							   "when while until"))
-			return (int) v;
+		if (status != 0 && t->atoms[i].sep == LS_SEP_SPACE &&
+			ls_judge_in(ctx, t, verb, LS_SET_REPLY) &&
+			(i + 1 >= t->n || t->atoms[i + 1].sep == LS_SEP_COMMA ||
+			 t->atoms[i + 1].sep == LS_SEP_OTHER || after == LS_POL_STOP || after == LS_POL_NOT))
+			return status;
 	}
-	return 0;
-}
-
-/* "not run", "not found", "not ok" */
-static bool
-not_phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
-{
-	static const char *const undone[] = {"run",        "needed",    "required",
-										 "applicable", "executed",  "selected",
-										 "configured", "attempted", "enabled"};
-	const ls_judge_text *t = &row->text;
-	const ls_judge_word *next = word_of(ctx, t, i + 1);
-
-	if (atom_is(t, i + 1, "ok"))
-		cue(row, i, LS_CLASS_FAIL, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
-	else if (next->concept == LS_CONCEPT_EXECUTE || next->concept == LS_CONCEPT_VERIFY ||
-			 IS_ANY(t, i + 1, undone))
-		cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_SKIP, 0);
-	else
-		return false;
-	return true;
-}
-
-/* "no such file", "no backup needed" */
-static bool
-no_phrase(ls_judge_row *row, int i)
-{
-	static const char *const unneeded[] = {"necessary", "needed", "required", "pending"};
-	static const char *const lacks[] = {"such", "space", "route", "response", "free"};
-	const ls_judge_text *t = &row->text;
-
-	if (i + 2 < t->n && IS_ANY(t, i + 2, unneeded))
-		cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_SKIP, 0);
-	else if (IS_ANY(t, i + 1, lacks))
-		cue(row, i, LS_CLASS_FAIL, 2, LS_CONCEPT_ERROR, 0);
-	else
-		return false;
-	return true;
+	return row->http;
 }
 
 /* Words that only mean something together. */
 static bool
-phrases(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
+phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 {
-	static const char *const spent[] = {"sync",  "memory", "space", "disk",
-										"range", "stock",  "date",  "bounds"};
-	static const char *const helpers[] = {"could", "can", "does", "did", "do"};
 	const ls_judge_text *t = &row->text;
+	const ls_judge_word *next = word_of(ctx, t, i + 1);
+	bool not_ = is(t, i, "not"), no = is(t, i, "no");
 
 	if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_SEP_COMMA || t->atoms[i + 1].sep == LS_SEP_EQUAL)
 		return false;
-	if (atom_is(t, i, "not"))
-		return not_phrase(ctx, row, i);
-	if (atom_is(t, i, "no"))
-		return no_phrase(row, i);
-	if (atom_is(t, i, "out") && atom_is(t, i + 1, "of") && i + 2 < t->n && IS_ANY(t, i + 2, spent))
-		cue(row, i + 2, LS_CLASS_FAIL, 3, LS_CONCEPT_ERROR, LS_CUE_VERDICT);
-	else if (atom_is(t, i, "nothing") && atom_is(t, i + 1, "to"))
+	if (not_ && is(t, i + 1, "ok"))
+		cue(row, i, LS_CLASS_FAIL, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
+	/* "not run", "no backup needed", "nothing to" */
+	else if ((not_ && (next->concept == LS_CONCEPT_EXECUTE || next->concept == LS_CONCEPT_VERIFY ||
+					   ls_judge_in(ctx, t, i + 1, LS_SET_UNDONE))) ||
+			 (no && ls_judge_in(ctx, t, i + 2, LS_SET_UNNEEDED)) ||
+			 (is(t, i, "nothing") && is(t, i + 1, "to")))
 		cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_SKIP, 0);
-	else if (IS_ANY(t, i, helpers) && atom_is(t, i + 1, "not"))
-		cue(row, i + 1, LS_CLASS_FAIL, 2, i + 2 < t->n ? word_of(ctx, t, i + 2)->concept : 0, 0);
+	else if (no && ls_judge_in(ctx, t, i + 1, LS_SET_LACK)) /* "no such file" */
+		cue(row, i, LS_CLASS_FAIL, 2, LS_CONCEPT_ERROR, 0);
+	else if (ls_judge_is_one_of(ls_judge_atom_text(t, i), "could can does did do") &&
+			 is(t, i + 1, "not"))
+		cue(row, i + 1, LS_CLASS_FAIL, 2, word_of(ctx, t, i + 2)->concept, 0);
 	else
 		return false;
 	return true;
@@ -300,34 +213,20 @@ phrases(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 
 /* "exit code 1", "rc=0", "exit 2" */
 static bool
-exit_code(ls_judge_row *row, int i)
+exit_code(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 {
-	static const char *const names[] = {"exit", "exited", "rc", "exitcode", "returncode"};
 	const ls_judge_text *t = &row->text;
+	long v = -1;
+	int k = i;
 
-	if (!IS_ANY(t, i, names) && !(atom_is(t, i, "return") && atom_is(t, i + 1, "code")))
+	if (!ls_judge_in(ctx, t, i, LS_SET_EXIT) && !(is(t, i, "return") && is(t, i + 1, "code")))
 		return false;
-	for (int k = i + 1; k < t->n && k <= i + 4; k++)
-	{
-		long v = plain_number(t, k);
-
-		if (v >= 0)
-		{
-			cue(row, k, v == 0 ? LS_CLASS_PASS : LS_CLASS_FAIL, 2, LS_CONCEPT_RESULT,
-				LS_CUE_VERDICT);
-			return true;
-		}
-		if (!atom_is(t, k, "code") && !atom_is(t, k, "status") && !atom_is(t, k, "with"))
-			break;
-	}
-	return false;
-}
-
-static inline bool
-tells_outcome(const ls_judge_word *w)
-{
-	return w->pol == LS_POL_POS || w->pol == LS_POL_NEG || w->pol == LS_POL_SKIP ||
-		   w->pol == LS_POL_STATE;
+	do
+		v = ls_judge_plain_number(t, ++k);
+	while (v < 0 && k < i + 4 && (is(t, k, "code") || is(t, k, "status") || is(t, k, "with")));
+	if (v >= 0)
+		cue(row, k, v == 0 ? LS_CLASS_PASS : LS_CLASS_FAIL, 2, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
+	return v >= 0;
 }
 
 static void
@@ -336,38 +235,22 @@ word_cue(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 	const ls_judge_text *t = &row->text;
 	const ls_judge_atom *a = &t->atoms[i];
 	const ls_judge_word *w = word_of(ctx, t, i);
-	bool negated = ls_judge_row_negated(ctx, t, i);
-	long before = i > 0 ? count_before(ctx, t, i) : -1;
-	long after = has_value(t, i) ? plain_number(t, i + 1) : -1;
-	bool counted = (before >= 0 && !has_value(t, i)) || after >= 0;
-	int strength = w->strength;
-	int flags = 0;
-
-	if ((a->flags & LS_ATOM_UPPER) && (w->concept == LS_CONCEPT_RESULT || w->pol == LS_POL_SKIP))
-	{
-		strength = 3;
-		flags |= LS_CUE_VERDICT;
-	}
-	else if (a->kind == LS_ATOM_SYMBOL)
-		flags |= LS_CUE_VERDICT;
-	for (int k = i - 1; k >= 0 && k >= i - 4; k--)
-		if (atom_is(t, k, "after") || atom_is(t, k, "despite") || atom_is(t, k, "previously"))
-			flags |= LS_CUE_PAST;
+	bool negated = ls_judge_row_negated(ctx, t, i), value = has_value(t, i);
+	long before = count_before(ctx, t, i), after = value ? ls_judge_plain_number(t, i + 1) : -1;
+	bool counted = (before >= 0 && !value) || after >= 0;
+	bool verdict =
+		(a->flags & LS_ATOM_UPPER) && (w->concept == LS_CONCEPT_RESULT || w->pol == LS_POL_SKIP);
+	int strength = verdict ? 3 : w->strength;
+	int flags = verdict || a->kind == LS_ATOM_SYMBOL ? LS_CUE_VERDICT : 0;
 
 	/* "from RED to GREEN": what it was */
-	if (atom_is(t, i - 1, "from") && atom_is(t, i + 1, "to"))
+	if (is(t, i - 1, "from") && is(t, i + 1, "to"))
 		return;
-	if (is_level(ctx, t, i))
-	{
-		if (w->pol == LS_POL_NEG)
-			cue(row, i, LS_CLASS_FAIL, 1, LS_CONCEPT_ERROR, LS_CUE_LEVEL);
-		return;
-	}
 	switch (w->pol)
 	{
 		case LS_POL_POS:
 			if ((counted && (before == 0 || after == 0)) ||
-				(has_value(t, i) && (atom_is(t, i + 1, "null") || atom_is(t, i + 1, "none"))))
+				(value && (is(t, i + 1, "null") || is(t, i + 1, "none"))))
 				break;
 			if (negated)
 				cue(row, i, LS_CLASS_FAIL, 2, w->concept, flags);
@@ -378,7 +261,7 @@ word_cue(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 			if (negated)
 				cue(row, i, LS_CLASS_CLEAN, 1, w->concept, flags);
 			else
-				cue(row, i, LS_CLASS_FAIL, flags & LS_CUE_PAST ? 1 : strength, w->concept, flags);
+				cue(row, i, LS_CLASS_FAIL, strength, w->concept, flags);
 			break;
 		case LS_POL_SKIP:
 			if (!negated && !counted)
@@ -402,93 +285,26 @@ static bool
 junit(ls_judge_row *row)
 {
 	const ls_judge_text *t = &row->text;
-	const char *s = t->text.data;
-	size_t n = t->text.len;
+	ls_judge_class class = LS_CLASS_PASS;
 
-	if (t->n < 2 || !atom_is(t, 0, "testcase") || s[0] != '<')
+	if (!is(t, 0, "testcase") || t->text.data[0] != '<')
 		return false;
-	for (int i = 1; i < t->n; i++)
-	{
-		size_t off = t->atoms[i].off;
-
-		if (off == 0 || s[off - 1] != '<')
-			continue;
-		if (atom_is(t, i, "failure") || atom_is(t, i, "error"))
-		{
-			cue(row, i, LS_CLASS_FAIL, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
-			return true;
-		}
-		if (atom_is(t, i, "skipped"))
-		{
-			cue(row, i, LS_CLASS_SKIP, 3, LS_CONCEPT_SKIP, LS_CUE_VERDICT);
-			return true;
-		}
-	}
-	if (n > 2 && (memcmp(s + n - 2, "/>", 2) == 0 || s[n - 1] == '>'))
-		cue(row, 0, LS_CLASS_PASS, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
+	for (int i = t->n - 1; i > 0; i--)
+		if (t->text.data[t->atoms[i].off - 1] == '<')
+			class = is(t, i, "failure") || is(t, i, "error") ? LS_CLASS_FAIL
+					: is(t, i, "skipped")                    ? LS_CLASS_SKIP
+															 : class;
+	cue(row, 0, class, 3, class == LS_CLASS_SKIP ? LS_CONCEPT_SKIP : LS_CONCEPT_RESULT,
+		LS_CUE_VERDICT);
 	return true;
-}
-
-/* "Tests run: 8, Failures: 2, Errors: 0, Skipped: 1": one verdict for all of them */
-static bool
-summary(ls_judge_row *row, int i)
-{
-	const ls_judge_text *t = &row->text;
-	long total, bad = 0, skipped = 0;
-	int last = i + 2;
-
-	if (!atom_is(t, i, "tests") || !atom_is(t, i + 1, "run"))
-		return false;
-	total = plain_number(t, i + 2);
-	if (total < 0)
-		return false;
-	for (int k = i + 3; k + 1 < t->n && k < i + 12; k++)
-	{
-		long v = plain_number(t, k + 1);
-
-		if (v < 0)
-			continue;
-		if (atom_is(t, k, "failures") || atom_is(t, k, "errors") || atom_is(t, k, "failed"))
-			bad += v;
-		else if (atom_is(t, k, "skipped"))
-			skipped += v;
-		else
-			break;
-		last = k + 1;
-	}
-	if (last == i + 2)
-		return false;
-	cue(row, last,
-		bad > 0            ? LS_CLASS_FAIL
-		: skipped >= total ? LS_CLASS_SKIP
-						   : LS_CLASS_PASS,
-		3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
-	return true;
-}
-
-/* Mocha and Jest mark what passed; "1)" is a failure there and "-" is pending. */
-static void
-report_cue(ls_judge_row *row, size_t first)
-{
-	const char *s = row->text.text.data;
-	size_t n = row->text.text.len;
-	size_t i = first;
-
-	while (i < n && ls_judge_is_digit(s[i]))
-		i++;
-	if (i > first && i + 1 < n && s[i] == ')' && s[i + 1] == ' ')
-		cue(row, 0, LS_CLASS_FAIL, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
-	else if (first + 1 < n && s[first] == '-' && s[first + 1] == ' ')
-		cue(row, 0, LS_CLASS_SKIP, 3, LS_CONCEPT_SKIP, LS_CUE_VERDICT);
 }
 
 void
 ls_judge_row_analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 {
 	const ls_judge_text *t = &row->text;
-	int equals = 0, tests = 0;
+	int equals = 0, own = NEAR_REQUEST, request = 0;
 	size_t first = 0;
-	request_word request = {0, 0, -12};
 
 	row->n_cues = 0;
 	row->http = 0;
@@ -499,28 +315,28 @@ ls_judge_row_analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 	row->fields = equals >= 3 || (first < t->text.len && t->text.data[first] == '{');
 	if (LS_JUDGE_RULE(JUNIT) && junit(row))
 		return;
-
-	if (LS_JUDGE_RULE(REPORT) && ctx->report && t->n > 0)
-		report_cue(row, first);
-
-	/* TAP and its kin: the verdict is the first word. */
+	/* Mocha and Jest mark what passed; "1) ..." is a failure there */
+	if (LS_JUDGE_RULE(REPORT) && ctx->report && ls_judge_plain_number(t, 0) >= 0 &&
+		t->atoms[0].off == first && t->text.len > first + t->atoms[0].len + 1 &&
+		memcmp(t->text.data + first + t->atoms[0].len, ") ", 2) == 0)
+		cue(row, 0, LS_CLASS_FAIL, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
 	for (int i = 0; i < t->n; i++)
 	{
 		const ls_judge_atom *a = &t->atoms[i];
+		ls_judge_polarity pol = (ls_judge_polarity) word_of(ctx, t, i)->pol;
 
+		if (ls_judge_in(ctx, t, i, LS_SET_REQUEST))
+			request = own;
+		own += a->client == LS_CLIENT_NONE;
 		if (a->client != LS_CLIENT_NONE && a->client != LS_CLIENT_FREE)
 			continue;
-		if (phrases(ctx, row, i))
-		{
+		if (phrase(ctx, row, i))
 			i++;
+		else if (LS_JUDGE_RULE(EXIT) && exit_code(ctx, row, i))
 			continue;
-		}
-		if (LS_JUDGE_RULE(EXIT) && exit_code(row, i))
-			continue;
-		if (LS_JUDGE_RULE(SUMMARY) && summary(row, i))
-			tests = i + 12;
-		if (a->kind == LS_ATOM_NUMBER && a->client == LS_CLIENT_NONE && row->http == 0 &&
-			(row->http = http_status(t, i, &request)) != 0)
+		else if (row->http == 0 &&
+				 (row->http =
+					  http_status(ctx, t, i, request > 0 && own - request <= NEAR_REQUEST)) != 0)
 		{
 			int concept = row->http == 401 || row->http == 403 ? LS_CONCEPT_DENY : LS_CONCEPT_ERROR;
 
@@ -528,9 +344,9 @@ ls_judge_row_analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 				cue(row, i, LS_CLASS_FAIL, 3, concept, LS_CUE_HTTP | LS_CUE_VERDICT);
 			else if (row->http >= 200)
 				cue(row, i, LS_CLASS_PASS, 3, LS_CONCEPT_RESULT, LS_CUE_HTTP | LS_CUE_VERDICT);
-			continue;
 		}
-		if (tells_outcome(word_of(ctx, t, i)) && !a->unreal && !(i < tests && has_value(t, i)))
+		else if (!a->unreal && (pol == LS_POL_POS || pol == LS_POL_NEG || pol == LS_POL_SKIP ||
+								pol == LS_POL_STATE))
 			word_cue(ctx, row, i);
 	}
 }

@@ -283,6 +283,16 @@ static const struct
 	{LS_SET_MODAL, "will would should must may might shall could"},
 	{LS_SET_AIM, "trying try tries tried attempt attempts attempting attempted about going want "
 		"wants need needs needed plan planned planning"},
+	/* of outcomes, beside words of the list above */
+	{LS_SET_UNDONE, "run needed required applicable executed selected configured attempted "
+		"enabled"},
+	{LS_SET_UNNEEDED, "necessary needed required pending"},
+	{LS_SET_LACK, "such space route response free"},
+	{LS_SET_FALSE, "false no none null nil off never n"},
+	{LS_SET_EXIT, "exit exited rc exitcode returncode"},
+	{LS_SET_REQUEST, "http https get post put delete"},
+	{LS_SET_STATUS, "status statuscode code http sc"},
+	{LS_SET_REPLY, "answered answers responded responds replied replies returned returns got gave"},
 	{LS_SET_STATEMENT, "insert select values update delete where from"},
 	{LS_SET_AUXILIARY, "is are was were be been has had have got"},
 };
