@@ -311,9 +311,6 @@ ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_deci
 		if (d->status == LS_FINDING_NOT_FOUND && !item->negative && !decide_thread(ctx, &rows, d))
 			return false;
 	}
-	if (item->all && item->n_idents > 0 && d->status == LS_FINDING_PASSED && d->has_row &&
-		!ls_judge_decide_every(ctx, item, d))
-		return false;
 	if (!ls_judge_criteria_apply(ctx, item, &rows, d))
 		return false;
 	if (item->order != LS_ORDER_NONE && d->status == LS_FINDING_PASSED &&

@@ -24,7 +24,6 @@
 	R(HOSTILE, "text that instructs the reader is not evidence")               \
 	R(CLIENT, "text of a client, or free text, is not evidence of a success")  \
 	R(NAME, "a verdict next to the full name of a test")                       \
-	R(EVERY, "another value of the same field fails an item with \"every\"")   \
 	R(CRITERIA, "definitions in the criteria")                                 \
 	R(THREAD, "a later row of the same request or command")                    \
 	R(FRACTION, "partial counts: 2/3")                                         \
@@ -268,7 +267,7 @@ typedef enum ls_judge_set
 	LS_SET_CLIENT, LS_SET_TELLS, LS_SET_KEY_HEAD, LS_SET_KEY_REST, LS_SET_MESSAGE, LS_SET_BODY,
 	LS_SET_RECORD, LS_SET_CHECK, LS_SET_PLACE, LS_SET_LABEL, LS_SET_SPEECH, LS_SET_WRITING,
 	LS_SET_LOGIN, LS_SET_METHOD, LS_SET_REFUSAL, LS_SET_REJECT, LS_SET_REPEAT, LS_SET_LEVEL,
-	LS_SET_ADVICE, LS_SET_MEANS, LS_SET_HELPER, LS_SET_HINT, LS_SET_MODAL, LS_SET_AIM, LS_SET_UNDONE, LS_SET_UNNEEDED, LS_SET_LACK, LS_SET_FALSE, LS_SET_EXIT, LS_SET_REQUEST, LS_SET_STATUS, LS_SET_REPLY, LS_SET_STATEMENT, LS_SET_AUXILIARY
+	LS_SET_ADVICE, LS_SET_MEANS, LS_SET_HELPER, LS_SET_HINT, LS_SET_MODAL, LS_SET_AIM, LS_SET_UNDONE, LS_SET_UNNEEDED, LS_SET_LACK, LS_SET_FALSE, LS_SET_EXIT, LS_SET_REQUEST, LS_SET_STATUS, LS_SET_REPLY, LS_SET_MEASURED, LS_SET_LIMIT, LS_SET_COUNTER, LS_SET_STATEMENT, LS_SET_AUXILIARY
 } ls_judge_set;
 /* clang-format on */
 
@@ -374,7 +373,6 @@ typedef struct ls_judge_ident
 	bool pair; /* noun and number: the number alone may do */
 	bool path;
 	bool mailbox;   /* alice@example.org */
-	bool predicate; /* "every node runs 5.1": what is said of them, not which they are */
 	bool dotted;    /* a host's or a domain's name */
 	bool forbidden; /* it must be absent */
 } ls_judge_ident;
@@ -428,9 +426,8 @@ typedef struct ls_judge_item
 	bool all, any, at_end, first;
 	bool has_action, has_outcome, has_name;
 	float total;             /* weight of the terms that count */
-	uint32_t whole;          /* "3 of 3", "all 3": how many there are; 0: not said */
+	long whole;              /* "3 of 3", "all 3": how many there are; 0: not said */
 	bool request;            /* the item speaks of a request: its path names it */
-	uint64_t method;         /* GET, POST ...: rows of another one are about something else */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_judge_order order;
 	struct ls_judge_item *other;   /* the second part of an order */
@@ -621,10 +618,6 @@ extern bool ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *
 extern void ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item,
 							   const ls_judge_row *row, ls_judge_match *match);
 
-/* Does the row hold the identifier? */
-extern bool ls_judge_match_ident(const ls_judge_ctx *ctx, const ls_judge_ident *id,
-								 const ls_judge_row *row);
-
 /* Is atom `i` negated or zero ("no errors", "errors=0", "throttled=false")? */
 extern bool ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *text, int i);
 
@@ -636,12 +629,8 @@ extern bool ls_judge_number_holds(const ls_judge_cond *cond, double value);
 /* The value in the row that the item's condition is about. */
 extern bool ls_judge_number_find(const ls_judge_ctx *ctx, const ls_judge_item *item,
 								 const ls_judge_row *row, double *value);
-/*
- * The next fraction in the text from *at on: 2/3, 2 of 3, 2 out of 3.  Dates, paths and versions
- * are none.  It begins at *from; *at moves after it.
- */
-extern bool ls_judge_number_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part,
-									 uint32_t *whole);
+/* How many atoms a fraction has that begins at atom `i`: 2/3, 2 of 3, 2 out of 3; 0: none begins. */
+extern int ls_judge_number_fraction(const ls_judge_text *text, int i, long *part, long *whole);
 /* Clock time at the row's beginning, in seconds of the day or of an epoch. */
 extern bool ls_judge_row_clock(const ls_judge_row *row, double *seconds);
 
@@ -704,9 +693,6 @@ extern size_t ls_judge_part_end(ls_str criteria, size_t i);
 extern void ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str criteria);
 extern bool ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item,
 									const ls_judge_hits *rows, ls_judge_decision *d);
-/* An item that says what every one has or is, and has passed: fails where a row has another value. */
-extern bool ls_judge_decide_every(ls_judge_ctx *ctx, const ls_judge_item *item,
-								  ls_judge_decision *d);
 extern bool ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item,
 								 ls_judge_decision *d);
 

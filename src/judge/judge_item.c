@@ -310,9 +310,15 @@ add_identifier(parse *p, ls_judge_item *item, int i, int n, bool pair, bool forb
 	{
 		item->idents[ident].pair = pair;
 		item->idents[ident].forbidden = forbidden;
-		item->idents[ident].predicate = is_predicate(p, i);
 	}
 	item->has_name = true;
+}
+
+/* GET, POST: a row of another method is about something else. */
+static bool
+is_method(const parse *p, int i)
+{
+	return (p->t->atoms[i].flags & LS_ATOM_UPPER) && ls_judge_in(p->ctx, p->t, i, LS_SET_METHOD);
 }
 
 static void
@@ -325,7 +331,7 @@ find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from
 		bool forbidden = i >= neg_from && i < neg_to;
 		int n = 1;
 
-		if (p->used[i])
+		if (p->used[i] || (a->kind == LS_ATOM_NUMBER && is_predicate(p, i)))
 			continue;
 		while (i + n < end && n < LS_IDENT_ATOMS && !p->used[i + n] &&
 			   p->t->atoms[i + n].sep >= LS_SEP_NONE && p->t->atoms[i + n].sep <= LS_SEP_AT)
@@ -342,7 +348,7 @@ find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from
 				add_identifier(p, item, i, n, false, forbidden);
 			i += n - 1;
 		}
-		else if (a->kind == LS_ATOM_SYMBOL || a->kind == LS_ATOM_MIXED ||
+		else if (a->kind == LS_ATOM_SYMBOL || a->kind == LS_ATOM_MIXED || is_method(p, i) ||
 				 (a->off > 0 && s[-1] == '/') ||
 				 (a->off > 1 && s[-1] == '.' && a->sep == LS_SEP_SPACE))
 			add_identifier(p, item, i, 1, false, forbidden);
@@ -483,7 +489,8 @@ weigh_word(const parse *p, int begin, int end, int i, ls_judge_item *item, bool 
 		return *weight > 0;
 	if (w->concept != LS_CONCEPT_NONE)
 		*weight = 1.2f;
-	else if (aux && a->kind == LS_ATOM_WORD && !(a->flags & LS_ATOM_UPPER))
+	else if (a->kind == LS_ATOM_NUMBER ||
+			 (aux && a->kind == LS_ATOM_WORD && !(a->flags & LS_ATOM_UPPER)))
 	{
 		*role = LS_TERM_ACTION;
 		*weight = 1.6f;
@@ -589,59 +596,47 @@ settle_absence(ls_judge_item *item)
 }
 
 /* "3 of 3 replicas", "3/3", "all 3", "all of the 3": how many there are, when all are asked for. */
-static uint32_t
+static long
 find_whole(parse *p, int begin, int end)
 {
 	const ls_judge_text *t = p->t;
-	size_t at = begin < end ? t->atoms[begin].off : 0;
-	size_t stop = begin < end ? t->atoms[end - 1].off + t->atoms[end - 1].len : 0;
-	size_t from;
-	uint32_t part, whole;
+	long part, whole;
 
-	while (ls_judge_number_fraction(ls_str_make(t->text.data, stop), &at, &from, &part, &whole))
-		if (part == whole)
-		{
-			/* its numbers name nothing */
-			for (int i = begin; i < end; i++)
-				p->used[i] |= t->atoms[i].kind == LS_ATOM_NUMBER && t->atoms[i].off >= from &&
-							  t->atoms[i].off < at;
-			return whole;
-		}
+	for (int i = begin; i < end; i++)
+	{
+		int n = ls_judge_number_fraction(t, i, &part, &whole);
+
+		if (n == 0 || i + n > end || part != whole)
+			continue;
+		p->used[i] = p->used[i + n - 1] = true; /* its numbers name nothing */
+		return whole;
+	}
 	for (int i = begin; i + 1 < end; i++)
 	{
 		int next = i + 1;
-		double value;
-		ls_judge_dim dim;
 
 		if (word_of(p, i)->pol != LS_POL_ALL)
 			continue;
 		next += is(p, next, "of");
 		next += is(p, next, "the");
-		if (next < end && t->atoms[next].kind == LS_ATOM_NUMBER &&
-			ls_judge_number_value(t, next, &value, &dim) && dim == LS_DIM_NONE && value >= 2 &&
-			value < 1e6 && value == (uint32_t) value)
-			return (uint32_t) value;
+		whole = next < end ? ls_judge_plain_number(t, next) : 0;
+		if (whole >= 2 && whole < 1000000)
+			return whole;
 	}
 	return 0;
 }
 
 /* Does the item speak of requests to a server? */
 static bool
-is_about_request(const parse *p, int begin, int end, uint64_t *method)
+is_about_request(const parse *p, int begin, int end)
 {
 	static const char words[] = "request requests endpoint endpoints url urls page pages route "
 								"http https api served fetched "
 								"uri " REPLIES;
 	for (int i = begin; i < end; i++)
 	{
-		if (is_any(p, i, words))
+		if (is_any(p, i, words) || is_method(p, i))
 			return true;
-		if ((p->t->atoms[i].flags & LS_ATOM_UPPER) &&
-			is_any(p, i, "get post put delete head patch options"))
-		{
-			*method = p->t->atoms[i].stem;
-			return true;
-		}
 	}
 	return false;
 }
@@ -697,7 +692,7 @@ parse_range(parse *p, int begin, int end, int depth)
 			break;
 		}
 	find_manner(p, begin, end, item);
-	item->request = is_about_request(p, begin, end, &item->method);
+	item->request = is_about_request(p, begin, end);
 	find_order(p, begin, end, item, depth, &new_end);
 	end = new_end;
 	item->whole = find_whole(p, begin, end);

@@ -117,16 +117,6 @@ find_ident(ls_judge_matching *m, const ls_judge_ident *id, bool *exact, int *lev
 	return -1;
 }
 
-bool
-ls_judge_match_ident(const ls_judge_ctx *ctx, const ls_judge_ident *id, const ls_judge_row *row)
-{
-	ls_judge_matching m = {.ctx = ctx, .row = row};
-	bool exact;
-	int level;
-
-	return find_ident(&m, id, &exact, &level) >= 0;
-}
-
 /* How well does an atom of the row match a word of the item: 0 .. 1? */
 static float
 atom_match(const ls_judge_ctx *ctx, const ls_judge_term *term, const ls_judge_atom *a, bool tight)
@@ -233,8 +223,9 @@ other_value(const ls_judge_matching *m, const ls_judge_term *term)
 	{
 		const ls_judge_atom *value = &t->atoms[i + 1];
 
-		if (t->atoms[i].stem != key || value->sep != LS_SEP_EQUAL || value->kind != LS_ATOM_WORD ||
-			m->masked[i + 1] || value->client != LS_CLIENT_NONE || (names_event(t, i) && !decision))
+		if (t->atoms[i].stem != key || value->sep != LS_SEP_EQUAL ||
+			(value->kind != LS_ATOM_WORD && value->kind != term->kind) || m->masked[i + 1] ||
+			value->client != LS_CLIENT_NONE || (names_event(t, i) && !decision))
 			continue;
 		return !LS_JUDGE_IS_IN(ls_judge_atom_text(t, i + 1), open_values);
 	}
@@ -469,25 +460,6 @@ match_action(ls_judge_matching *m, const ls_judge_term *term, ls_judge_match *ou
 	return best;
 }
 
-/* Is the row of a request by another method than the item's? */
-static bool
-other_method(const ls_judge_item *item, const ls_judge_text *t)
-{
-	static const char *const methods[] = {"get",  "post",  "put",    "delete",
-										  "head", "patch", "options"};
-	bool other = false;
-
-	for (int i = 0; i < t->n; i++)
-	{
-		if (!(t->atoms[i].flags & LS_ATOM_UPPER))
-			continue;
-		if (t->atoms[i].stem == item->method)
-			return false;
-		other |= LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), methods);
-	}
-	return other;
-}
-
 /* What a row names of an item, word by word. */
 typedef struct tally
 {
@@ -652,8 +624,6 @@ ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_
 	out->named = m.named;
 	out->relevance = item->total > 0 ? y.sum / item->total : 0;
 	weigh_outcome(&m, &y, out);
-	if (item->method != 0 && other_method(item, &row->text))
-		y.own = 0;
 	/* Only what a client chose names the item. */
 	out->chosen = y.own < OWN && (m.chosen || m.free);
 	if (y.sum > 0 && y.own < OWN && !((y.mailbox || m.free) && out->class == LS_CLASS_FAIL))

@@ -73,70 +73,57 @@ parse_decimal(ls_str s, double *value)
 	return true;
 }
 
+/* Adds what a group of three digits after a comma says: 120,000.  Returns the last atom of the number. */
+static int
+read_groups(const ls_judge_text *t, int i, double *value)
+{
+	for (; i + 1 < t->n && *value >= 1 && *value < 1e12; i++)
+	{
+		const ls_judge_atom *a = &t->atoms[i];
+		long low = ls_judge_plain_number(t, i + 1);
+
+		if (a->len > 3 || a[1].off != (uint32_t) a->off + a->len + 1 ||
+			t->text.data[a[1].off - 1] != ',' || a[1].len != 3 || low < 0)
+			break;
+		*value = *value * 1000 + (double) low;
+	}
+	return i;
+}
+
 bool
 ls_judge_number_value(const ls_judge_text *t, int i, double *value, ls_judge_dim *dim)
 {
 	const ls_judge_atom *a = &t->atoms[i];
-	size_t end = (size_t) a->off + a->len;
-	double factor;
+	double factor, more;
 	ls_judge_dim unit;
+	size_t end;
 
 	if (a->kind != LS_ATOM_NUMBER || (a->flags & LS_ATOM_TIME) || a->len > 18 ||
 		!parse_decimal(ls_judge_atom_text(t, i), value))
 		return false;
-	/* 120,000 */
-	while (i + 1 < t->n && t->text.data[end] == ',' && t->atoms[i + 1].off == end + 1 &&
-		   t->atoms[i + 1].kind == LS_ATOM_NUMBER && t->atoms[i + 1].len == 3 && a->len <= 3 &&
-		   *value >= 1 && *value < 1e12)
-	{
-		double low;
-
-		if (!parse_decimal(ls_judge_atom_text(t, i + 1), &low))
-			break;
-		*value = *value * 1000 + low;
-		i++;
-		end = (size_t) t->atoms[i].off + t->atoms[i].len;
-	}
 	*dim = LS_DIM_NONE;
-	if (a->off > 0 && t->text.data[a->off - 1] == '-' &&
-		(a->off < 2 || t->text.data[a->off - 2] == ' ' || t->text.data[a->off - 2] == '='))
-		*value = -*value;
+	i = read_groups(t, i, value);
+	end = (size_t) t->atoms[i].off + t->atoms[i].len;
 	if (end < t->text.len && t->text.data[end] == '%')
-	{
 		*dim = LS_DIM_PERCENT;
-		return true;
-	}
-	if (i + 1 < t->n &&
-		(t->atoms[i + 1].sep == LS_SEP_NONE || t->atoms[i + 1].sep == LS_SEP_SPACE) &&
-		ls_judge_number_unit(ls_judge_atom_text(t, i + 1), &factor, &unit))
+	else if (i + 1 < t->n &&
+			 (t->atoms[i + 1].sep == LS_SEP_NONE || t->atoms[i + 1].sep == LS_SEP_SPACE) &&
+			 ls_judge_number_unit(ls_judge_atom_text(t, i + 1), &factor, dim))
 	{
 		*value *= factor;
-		*dim = unit;
 		/* 41m10s */
-		for (int k = i + 2; k + 1 < t->n && t->atoms[k].sep == LS_SEP_NONE && unit == LS_DIM_TIME;
-			 k += 2)
-		{
-			double more;
-
-			if (t->atoms[k].kind != LS_ATOM_NUMBER ||
-				!parse_decimal(ls_judge_atom_text(t, k), &more) ||
-				!ls_judge_number_unit(ls_judge_atom_text(t, k + 1), &factor, &unit))
-				break;
+		for (i += 2;
+			 *dim == LS_DIM_TIME && i + 1 < t->n && t->atoms[i].sep == LS_SEP_NONE &&
+			 t->atoms[i].kind == LS_ATOM_NUMBER && parse_decimal(ls_judge_atom_text(t, i), &more) &&
+			 ls_judge_number_unit(ls_judge_atom_text(t, i + 1), &factor, &unit);
+			 i += 2)
 			*value += more * factor;
-		}
-		return true;
 	}
 	/* duration_ms=120, "elapsedSeconds":4 */
-	if (i > 0 && (a->sep == LS_SEP_EQUAL || a->sep == LS_SEP_COLON || a->sep == LS_SEP_OTHER))
-	{
-		ls_str key = ls_judge_atom_text(t, i - 1);
-
-		if (key.len > 1 && ls_judge_number_unit(key, &factor, &unit))
-		{
-			*value *= factor;
-			*dim = unit;
-		}
-	}
+	else if (a > t->atoms && a[-1].len > 1 &&
+			 (a->sep == LS_SEP_EQUAL || a->sep == LS_SEP_COLON || a->sep == LS_SEP_OTHER) &&
+			 ls_judge_number_unit(ls_judge_atom_text(t, (int) (a - t->atoms) - 1), &factor, dim))
+		*value *= factor;
 	return true;
 }
 
@@ -164,7 +151,7 @@ ls_judge_number_holds(const ls_judge_cond *cond, double v)
 static float
 word_hit(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_atom *a)
 {
-	const ls_judge_word *w = &ctx->words.table[a->word];
+	ls_judge_concept concept = (ls_judge_concept) ctx->words.table[a->word].concept;
 
 	for (int k = 0; k < item->n_terms; k++)
 	{
@@ -173,7 +160,7 @@ word_hit(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_atom
 		if (term->stem == a->stem || (term->joined && term->joined == a->stem) ||
 			(a->joined && a->joined == term->stem))
 			return term->scope ? 0.5f : term->ident >= 0 ? 1 : 3;
-		if (term->concept != LS_CONCEPT_NONE && term->concept == w->concept)
+		if (term->concept != LS_CONCEPT_NONE && term->concept == concept)
 			return term->scope ? 0.3f : 2;
 	}
 	return 0;
@@ -183,95 +170,60 @@ word_hit(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_atom
 static bool
 row_unit(const ls_judge_text *t, double *factor, ls_judge_dim *dim)
 {
-	for (int i = 0; i < t->n; i++)
-	{
-		size_t end = t->atoms[i].off + t->atoms[i].len, stop;
-
-		if (t->atoms[i].len < 4 || t->atoms[i].len > 5 ||
-			!(ls_judge_is(ls_judge_atom_text(t, i), "unit") ||
-			  ls_judge_is(ls_judge_atom_text(t, i), "units")))
-			continue;
-		while (end < t->text.len && strchr("\":= ", t->text.data[end]) != NULL)
-			end++;
-		stop = end;
-		while (stop < t->text.len && ls_judge_is_letter(t->text.data[stop]))
-			stop++;
-		return ls_judge_number_unit(ls_str_make(t->text.data + end, stop - end), factor, dim);
-	}
+	for (int i = 0; i + 1 < t->n; i++)
+		if (t->atoms[i + 1].sep == LS_SEP_EQUAL &&
+			ls_judge_is_one_of(ls_judge_atom_text(t, i), "unit units"))
+			return ls_judge_number_unit(ls_judge_atom_text(t, i + 1), factor, dim);
 	return false;
-}
-
-/* What a key says about its number: a measurement, or the limit that it is compared with. */
-static float
-key_kind(ls_str key)
-{
-	static const char *const measured[] = {"actual", "value",    "current", "measured",
-										   "result", "observed", "val",     "reading"};
-	static const char *const limits[] = {"target", "limit",     "threshold", "expected", "budget",
-										 "goal",   "objective", "quota",     "allowed"};
-
-	if (LS_JUDGE_IS_IN(key, measured))
-		return 1.4f;
-	if (LS_JUDGE_IS_IN(key, limits))
-		return -1.5f;
-	return 0;
 }
 
 /* May the number at `i` be the item's value?  It gets the value and its kind. */
 static bool
 may_be_value(const ls_judge_item *item, const ls_judge_row *row, int i, double *value,
-			 ls_judge_dim *dim)
+			 ls_judge_dim dim)
 {
 	const ls_judge_text *t = &row->text;
 	const ls_judge_atom *a = &t->atoms[i];
 	ls_judge_dim wanted = item->cond.dim;
-	bool own = false;
 
-	if (wanted != *dim && !(wanted == LS_DIM_PERCENT && *dim == LS_DIM_NONE) &&
-		!(wanted == LS_DIM_BYTES && *dim == LS_DIM_NONE) &&
-		!(wanted == LS_DIM_TIME && *dim == LS_DIM_NONE && a->sep == LS_SEP_EQUAL))
+	if (wanted != dim &&
+		!(dim == LS_DIM_NONE && (wanted == LS_DIM_PERCENT || wanted == LS_DIM_BYTES ||
+								 (wanted == LS_DIM_TIME && a->sep == LS_SEP_EQUAL))))
 		return false;
 	/* a ratio: 0.93 is 93% */
-	if (wanted == LS_DIM_PERCENT && *dim == LS_DIM_NONE && *value <= 1 && *value >= 0 &&
+	if (wanted == LS_DIM_PERCENT && dim == LS_DIM_NONE && *value <= 1 && *value >= 0 &&
 		item->cond.value > 1 && memchr(t->text.data + a->off, '.', a->len) != NULL)
 		*value *= 100;
 	/* A number that names something is no value. */
 	for (int k = 0; k < item->n_terms; k++)
-		own |= item->terms[k].ident >= 0 && item->terms[k].stem == a->stem;
+		if (item->terms[k].ident >= 0 && item->terms[k].stem == a->stem)
+			return false;
 	/* a batch of 100 is one batch */
-	own |= *dim == LS_DIM_NONE && i > 0 && ls_judge_is(ls_judge_atom_text(t, i - 1), "of");
-	return !(own || (row->http != 0 && *value == row->http) || a->sep == LS_SEP_TIGHT ||
-			 a->sep == LS_SEP_DOT);
+	return !(dim == LS_DIM_NONE && ls_judge_is(ls_judge_atom_text(t, i - 1), "of")) &&
+		   !(row->http != 0 && *value == row->http) && a->sep != LS_SEP_TIGHT &&
+		   a->sep != LS_SEP_DOT;
 }
 
 /* How much the key or the words before the number at `i` are the item's. */
 static float
 score_before(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_text *t, int i)
 {
-	const ls_judge_atom *a = &t->atoms[i];
+	bool keyed = t->atoms[i].sep == LS_SEP_EQUAL || t->atoms[i].sep == LS_SEP_COLON;
 	float score = 0.5f;
 
-	if (a->sep == LS_SEP_EQUAL || a->sep == LS_SEP_COLON)
-	{
-		for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
-		{
-			float hit = word_hit(ctx, item, &t->atoms[k]);
-
-			score += 2 * hit;
-			if (steps == 0 && hit == 0)
-				score += key_kind(ls_judge_atom_text(t, k));
-			if (t->atoms[k].sep > LS_SEP_DOT)
-				break;
-		}
-		return score;
-	}
-	for (int k = i - 1, steps = 0; k >= 0 && steps < 5; k--, steps++)
+	for (int k = i - 1; k >= 0 && k >= i - (keyed ? 4 : 5); k--)
 	{
 		float hit = word_hit(ctx, item, &t->atoms[k]);
 
-		if (hit > 0)
-			return score + hit * (1.0f - 0.15f * (float) steps);
-		if (t->atoms[k].kind == LS_ATOM_NUMBER)
+		if (!keyed && hit > 0)
+			return score + hit * (1.0f - 0.15f * (float) (i - 1 - k));
+		score += 2 * hit;
+		/* a measurement, or the limit that it is compared with */
+		if (keyed && k == i - 1 && hit == 0)
+			score += ls_judge_in(ctx, t, k, LS_SET_MEASURED) ? 1.4f
+					 : ls_judge_in(ctx, t, k, LS_SET_LIMIT)  ? -1.5f
+															 : 0;
+		if (keyed ? t->atoms[k].sep > LS_SEP_DOT : t->atoms[k].kind == LS_ATOM_NUMBER)
 			break;
 	}
 	return score;
@@ -282,17 +234,18 @@ static float
 score_after(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_text *t, int i)
 {
 	for (int k = i + 1; k < t->n && k < i + 3; k++)
-		if (t->atoms[k].sep == LS_SEP_SPACE || t->atoms[k].sep == LS_SEP_NONE)
-		{
-			float hit = word_hit(ctx, item, &t->atoms[k]);
-			size_t end = t->atoms[k].off + t->atoms[k].len;
+	{
+		size_t end = t->atoms[k].off + t->atoms[k].len;
+		float hit = word_hit(ctx, item, &t->atoms[k]);
 
-			/* "87.4% Branches: 71.2%": the key of the next number */
-			if (end < t->text.len && (t->text.data[end] == ':' || t->text.data[end] == '='))
-				break;
-			if (hit > 0)
-				return hit * 1.2f;
-		}
+		if (t->atoms[k].sep != LS_SEP_SPACE && t->atoms[k].sep != LS_SEP_NONE)
+			continue;
+		/* "87.4% Branches: 71.2%": the key of the next number */
+		if (end < t->text.len && (t->text.data[end] == ':' || t->text.data[end] == '='))
+			break;
+		if (hit > 0)
+			return hit * 1.2f;
+	}
 	return 0;
 }
 
@@ -301,21 +254,16 @@ static float
 score_kind(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_text *t, int i,
 		   ls_judge_dim dim)
 {
-	const ls_judge_atom *a = &t->atoms[i];
-	ls_str before = i > 0 ? ls_judge_atom_text(t, i - 1) : LS_STR("");
-	float score = 0;
+	bool keyed = t->atoms[i].sep == LS_SEP_EQUAL;
+	ls_str before = ls_judge_atom_text(t, i - 1);
+	float score = item->cond.dim != LS_DIM_NONE && dim == item->cond.dim ? 1 : 0;
 
-	if (dim == LS_DIM_NONE && a->sep == LS_SEP_EQUAL &&
-		(ls_judge_is(before, "count") || ls_judge_is(before, "total") || ls_judge_is(before, "n") ||
-		 ls_judge_is(before, "num")))
-		score += ls_judge_is(before, "total") ? 1.2f : 1.4f;
+	if (dim == LS_DIM_NONE && keyed && ls_judge_is_one_of(before, "count total n num"))
+		score += 1.4f;
 	if (item->cond.dim == LS_DIM_TIME && i > 0 &&
 		(ctx->words.table[t->atoms[i - 1].word].concept == LS_CONCEPT_LATENCY ||
-		 ls_judge_is(before, "in") || ls_judge_is(before, "after") ||
-		 ls_judge_is(before, "total") || (ls_judge_is(before, "time") && a->sep == LS_SEP_EQUAL)))
+		 ls_judge_is_one_of(before, "in after total") || (ls_judge_is(before, "time") && keyed)))
 		score += 1.5f;
-	if (item->cond.dim != LS_DIM_NONE && dim == item->cond.dim)
-		score += 1;
 	return score;
 }
 
@@ -324,37 +272,37 @@ find_value(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_ro
 		   double *value)
 {
 	const ls_judge_text *t = &row->text;
-	float best = 0;
+	float best = item->cond.dim == LS_DIM_NONE ? 1.6f : 1.0f; /* what a value must have */
 	double factor = 1;
 	ls_judge_dim unit;
-	bool has_unit = row->fields && row_unit(t, &factor, &unit);
+	bool has_unit = row->fields && row_unit(t, &factor, &unit), found = false;
 
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_judge_atom *a = &t->atoms[i];
 		double v;
 		ls_judge_dim dim;
 		float score;
 
-		if (a->kind != LS_ATOM_NUMBER || a->client != LS_CLIENT_NONE ||
+		if (t->atoms[i].kind != LS_ATOM_NUMBER || t->atoms[i].client != LS_CLIENT_NONE ||
 			!ls_judge_number_value(t, i, &v, &dim))
 			continue;
-		if (has_unit && dim == LS_DIM_NONE && a->sep == LS_SEP_EQUAL)
+		if (has_unit && dim == LS_DIM_NONE && t->atoms[i].sep == LS_SEP_EQUAL)
 		{
 			v *= factor;
 			dim = unit;
 		}
-		if ((item->cond.dim == dim) != same || !may_be_value(item, row, i, &v, &dim))
+		if ((item->cond.dim == dim) != same || !may_be_value(item, row, i, &v, dim))
 			continue;
 		score = score_before(ctx, item, t, i) + score_after(ctx, item, t, i) +
 				score_kind(ctx, item, t, i, dim);
-		if (score > best && score >= (item->cond.dim == LS_DIM_NONE ? 1.6f : 1.0f))
+		if (found ? score > best : score >= best)
 		{
+			found = true;
 			best = score;
 			*value = v;
 		}
 	}
-	return best > 0;
+	return found;
 }
 
 bool
@@ -364,62 +312,25 @@ ls_judge_number_find(const ls_judge_ctx *ctx, const ls_judge_item *item, const l
 	return find_value(ctx, item, row, true, value) || find_value(ctx, item, row, false, value);
 }
 
-/* Digits from *at on, at most six; moves *at after them. */
-static bool
-read_count(ls_str text, size_t *at, uint32_t *value)
+int
+ls_judge_number_fraction(const ls_judge_text *t, int i, long *part, long *whole)
 {
-	size_t i = *at;
+	const ls_judge_atom *a = &t->atoms[i];
+	int to = i + 1;
 
-	*value = 0;
-	while (i < text.len && ls_judge_is_digit(text.data[i]) && i - *at < 7)
-		*value = *value * 10 + (uint32_t) (text.data[i++] - '0');
-	if (i == *at || i - *at > 6)
-		return false;
-	*at = i;
-	return true;
-}
-
-/* Is the byte part of a word, a path, a date or a version? */
-static bool
-joins_number(ls_str text, size_t i)
-{
-	char c = text.data[i];
-
-	if (ls_judge_is_digit(c) || ls_judge_is_letter(c) || c == '/' || c == '-' || c == '_' ||
-		(c & 0x80))
-		return true;
-	/* the end of a sentence is none of it */
-	return c == '.' && i + 1 < text.len && ls_judge_is_digit(text.data[i + 1]);
-}
-
-bool
-ls_judge_number_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part, uint32_t *whole)
-{
-	static const char *const between[] = {"/", " / ", " of ", " of the ", " out of "};
-
-	while (*at < text.len)
-	{
-		size_t i = (*at)++;
-
-		*from = i;
-		if (!ls_judge_is_digit(text.data[i]))
-			continue;
-		if ((i > 0 && (joins_number(text, i - 1) || text.data[i - 1] == '.')) ||
-			!read_count(text, &i, part))
-			continue;
-		for (size_t k = 0; k < sizeof(between) / sizeof(between[0]); k++)
-		{
-			size_t len = strlen(between[k]);
-			size_t stop = i + len;
-
-			if (text.len - i <= len || memcmp(text.data + i, between[k], len) != 0 ||
-				!read_count(text, &stop, whole) || (stop < text.len && joins_number(text, stop)))
-				continue;
-			*at = stop;
-			return true;
-		}
-	}
-	return false;
+	*part = ls_judge_plain_number(t, i);
+	if (*part < 0 || to >= t->n || a->client != LS_CLIENT_NONE || a->sep == LS_SEP_DOT ||
+		a->sep == LS_SEP_SLASH || a->sep == LS_SEP_TIGHT || a->sep == LS_SEP_NONE)
+		return 0;
+	if (a[1].kind == LS_ATOM_SYMBOL || ls_judge_is(ls_judge_atom_text(t, to), "out"))
+		to++; /* 2 / 3 */
+	if (ls_judge_is(ls_judge_atom_text(t, to), "of"))
+		to += 1 + ls_judge_is(ls_judge_atom_text(t, to + 1), "the");
+	*whole = ls_judge_plain_number(t, to);
+	if (*whole < 0 || (to == i + 1 && a[1].sep != LS_SEP_SLASH))
+		return 0;
+	/* no date, path or version */
+	return to + 1 >= t->n || t->atoms[to + 1].sep >= LS_SEP_SPACE ? to + 1 - i : 0;
 }
 
 /* The number of two digits, -1: none. */
@@ -439,7 +350,6 @@ ls_judge_row_clock(const ls_judge_row *row, double *seconds)
 	if (n > 2 && s[0] == 't' && s[1] == '=' && row->text.n > 1 &&
 		row->text.atoms[1].kind == LS_ATOM_NUMBER && row->text.atoms[1].off == 2)
 		return parse_decimal(ls_judge_atom_text(&row->text, 1), seconds);
-
 	for (size_t i = 0; i + 8 <= n; i++)
 	{
 		int hours = two_digits(s + i), minutes = two_digits(s + i + 3);

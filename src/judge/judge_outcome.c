@@ -127,23 +127,6 @@ outcome_cue(const ls_judge_matching *m, bool near, const ls_judge_cue **fail)
 	return best;
 }
 
-/* Does the row tell of another action than the item's? */
-static bool
-other_action(const ls_judge_matching *m)
-{
-	const ls_judge_text *t = &m->row->text;
-
-	for (int i = 0; i < t->n; i++)
-	{
-		const ls_judge_word *w = &m->ctx->words.table[t->atoms[i].word];
-
-		if (w->pol == LS_POL_ACT && w->strength > 0 && !m->masked[i] &&
-			t->atoms[i].client == LS_CLIENT_NONE)
-			return true;
-	}
-	return false;
-}
-
 /* Does the row tell of anything that was done: applied, created? */
 static bool
 arrived(const ls_judge_matching *m)
@@ -197,9 +180,6 @@ classify_cue(const ls_judge_matching *m, const ls_judge_cue *c, bool verdict, ls
 	say(out, (ls_judge_class) c->class, c->strength);
 	if (c->class == LS_CLASS_PASS && unnamed && out->strength > 1 && !verdict)
 		out->strength = 1;
-	/* ... least of all where the row tells of another one */
-	if (unnamed && c->class == LS_CLASS_PASS && other_action(m))
-		out->class = LS_CLASS_NONE;
 }
 
 /* No cue: the item's verb, or that something was done to what it names. */
@@ -255,59 +235,35 @@ ls_judge_classify(ls_judge_matching *m, ls_judge_match *out)
 		classify_action(m, c, out);
 }
 
-static bool
-is_clients(const ls_judge_text *t, size_t at)
-{
-	int i = ls_judge_atom_at(t, at);
-
-	return i == t->n || t->atoms[i].off > at /* not read */ || t->atoms[i].client != LS_CLIENT_NONE;
-}
-
-/* The text of the row up to the last word that is read. */
-static ls_str
-read_text(const ls_judge_text *t)
-{
-	return ls_str_make(t->text.data, (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len);
-}
-
 /* Where the item says how many there are, a row that counts them says whether it is all of them. */
 void
 ls_judge_weigh_fraction(const ls_judge_item *item, const ls_judge_row *row, ls_judge_match *out)
 {
-	size_t at = 0, from;
-	uint32_t part, whole;
+	long part, whole;
 
 	if (out->class == LS_CLASS_FAIL || out->class == LS_CLASS_SKIP)
 		return; /* "0/3 failed" speaks of the others */
-	while (ls_judge_number_fraction(read_text(&row->text), &at, &from, &part, &whole))
-		if ((whole == item->whole || item->whole == 0) && part <= whole &&
-			!is_clients(&row->text, from))
+	for (int i = 0; i < row->text.n; i++)
+		if (ls_judge_number_fraction(&row->text, i, &part, &whole) > 0 && part <= whole &&
+			(whole == item->whole || item->whole == 0))
 		{
 			out->fraction = true;
-			out->class = part == whole ? LS_CLASS_PASS : LS_CLASS_FAIL;
-			out->strength = out->strength > 2 ? out->strength : 2;
+			say(out, part == whole ? LS_CLASS_PASS : LS_CLASS_FAIL,
+				out->strength > 2 ? out->strength : 2);
 			return;
 		}
 }
 
 /* "790/812", and no step of several: "step 3/4 done", "[2/6] RUN", "attempt 1/3" */
 static bool
-is_partial(const ls_judge_text *t)
+is_partial(const ls_judge_ctx *ctx, const ls_judge_text *t)
 {
-	static const char *const counters[] = {"step",  "attempt", "try",  "part",
-										   "stage", "page",    "retry"};
-	size_t at = 0, from;
-	uint32_t part, whole;
+	long part, whole;
 
-	while (ls_judge_number_fraction(read_text(t), &at, &from, &part, &whole))
-	{
-		bool counter =
-			from == 0 || t->text.data[from - 1] == '[' || t->atoms[0].off == from ||
-			LS_JUDGE_IS_IN(ls_judge_atom_text(t, ls_judge_atom_at(t, from) - 1), counters);
-
-		if (part < whole && !counter && !is_clients(t, from))
+	for (int i = 1; i < t->n; i++)
+		if (ls_judge_number_fraction(t, i, &part, &whole) > 0 && part < whole &&
+			t->text.data[t->atoms[i].off - 1] != '[' && !ls_judge_in(ctx, t, i - 1, LS_SET_COUNTER))
 			return true;
-	}
 	return false;
 }
 
@@ -325,5 +281,5 @@ ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *out, bool pl
 	if ((place && LS_JUDGE_RULE(PLACE)) || m->denied)
 		return true;
 	return (LS_JUDGE_RULE(YET) && yet_to_come(m)) || (topic && !m->held && !out->action_any) ||
-		   (item->cond.op == LS_OP_NONE && is_partial(&m->row->text));
+		   (item->cond.op == LS_OP_NONE && is_partial(m->ctx, &m->row->text));
 }

@@ -293,6 +293,10 @@ static const struct
 	{LS_SET_REQUEST, "http https get post put delete"},
 	{LS_SET_STATUS, "status statuscode code http sc"},
 	{LS_SET_REPLY, "answered answers responded responds replied replies returned returns got gave"},
+	/* of numbers */
+	{LS_SET_MEASURED, "actual value current measured result observed val reading"},
+	{LS_SET_LIMIT, "target limit threshold expected budget goal objective quota allowed"},
+	{LS_SET_COUNTER, "step attempt try part stage page retry"},
 	{LS_SET_STATEMENT, "insert select values update delete where from"},
 	{LS_SET_AUXILIARY, "is are was were be been has had have got"},
 };
