@@ -10,9 +10,8 @@
  */
 #include "src/judge/judge_internal.h"
 
-#define CANDIDATES 400   /* rows looked at closely for an ordinary item */
-#define NAME_ROWS 60     /* rows compared with the whole description */
-#define CORRELATION 4096 /* bytes of a row in which its key of correlation may stand */
+#define CANDIDATES 400 /* rows looked at closely for an ordinary item */
+#define NAME_ROWS 60   /* rows compared with the whole description */
 
 
 /* The first (or last) of the best rows that tell the event happened. */
@@ -95,35 +94,27 @@ decide_without(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits
  * or a mark in front: "#5", "[mirror-a]", "saga=77".  Empty when there is none.
  */
 static ls_str
-thread_of(ls_str row)
+thread_of(const ls_judge_ctx *ctx, const ls_judge_row *row)
 {
-	static const char *const keys[] = {"request_id",     "requestid",    "req_id",
-									   "trace_id",       "traceid",      "txid",
-									   "correlation_id", "correlationid"};
-	size_t end = row.len < CORRELATION ? row.len : CORRELATION, n = 0;
-	bool sign = row.len > 0 && (row.data[0] == '#' || row.data[0] == '[');
+	const ls_judge_text *t = &row->text;
+	const char *s = t->text.data;
+	size_t n = 0;
+	bool sign = t->text.len > 0 && (s[0] == '#' || s[0] == '[');
 
-	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-	{
-		size_t len = strlen(keys[k]);
-
-		for (size_t i = 0; i + len + 2 < end; i++)
+	for (int i = 0; i + 2 < t->n; i++)
+		if (ls_judge_in(ctx, t, i, LS_SET_THREAD) &&
+			ls_judge_is(ls_judge_atom_text(t, i + 1), "id") && t->atoms[i + 1].sep < LS_SEP_SPACE)
 		{
-			size_t from = i + len, to;
+			int last = i + 2;
 
-			if (!ls_judge_is(ls_str_make(row.data + i, len), keys[k]))
-				continue;
-			while (from < end && strchr("\":= ", row.data[from]) != NULL)
-				from++;
-			for (to = from; to < end && strchr("\", })]", row.data[to]) == NULL;)
-				to++;
-			if (to > from)
-				return ls_str_make(row.data + from, to - from < 64 ? to - from : 64);
+			while (last + 1 < t->n && t->atoms[last + 1].sep < LS_SEP_SPACE)
+				last++;
+			return ls_str_make(s + t->atoms[i + 2].off,
+							   t->atoms[last].off + t->atoms[last].len - t->atoms[i + 2].off);
 		}
-	}
-	for (; n < row.len && row.data[n] != ' '; n++)
-		sign |= row.data[n] == '=';
-	return ls_str_make(row.data, sign && n >= 2 && n < 40 && n < row.len ? n : 0);
+	for (; n < t->text.len && s[n] != ' '; n++)
+		sign |= s[n] == '=';
+	return ls_str_make(s, sign && n >= 2 && n < 40 && n < t->text.len ? n : 0);
 }
 
 /*
@@ -143,35 +134,28 @@ decide_thread(ls_judge_ctx *ctx, const ls_judge_hits *rows, ls_judge_decision *d
 			best = &rows->list[i];
 	if (!LS_JUDGE_RULE(THREAD) || best == NULL || best->m.relevance < 0.7f)
 		return true;
-	row = ls_judge_row_get(ctx, best->row);
-	if (row == NULL)
+	if ((row = ls_judge_row_get(ctx, best->row)) == NULL)
 		return false;
 	command = row->command;
-	thread = thread_of(ctx->rows[best->row]);
-	if (thread.len == 0 && !command)
-		return true;
+	thread = thread_of(ctx, row);
 	for (uint32_t r = best->row + 1; r < ctx->n_rows && r < best->row + 8; r++)
 	{
 		const ls_judge_cue *cue = NULL;
 
-		if (!command && !ls_str_eq(thread_of(ctx->rows[r]), thread))
-			continue;
-		row = ls_judge_row_get(ctx, r);
-		if (row == NULL)
+		if ((row = ls_judge_row_get(ctx, r)) == NULL)
 			return false;
-		if (command && row->command)
+		if (command ? row->command : thread.len == 0)
 			return true; /* what follows is the next command's */
+		if (!command && !ls_str_eq(thread_of(ctx, row), thread))
+			continue;
 		for (int k = 0; k < row->n_cues && !row->hostile; k++)
 			if (row->cues[k].class != LS_CLASS_CLEAN && row->cues[k].strength >= 2 &&
 				(cue == NULL || row->cues[k].strength > cue->strength))
 				cue = &row->cues[k];
-		if (cue != NULL)
-		{
-			ls_finding_status status = ls_judge_status((ls_judge_class) cue->class);
-
-			*d = ls_judge_decide_row(status, r, ls_judge_why(status), 0.82);
-			return true;
-		}
+		if (cue == NULL)
+			continue;
+		*d = ls_judge_decide_class((ls_judge_class) cue->class, r, 0.82);
+		return true;
 	}
 	return true;
 }
@@ -249,8 +233,7 @@ decide_name(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d, 
 		}
 		if (best == NULL)
 			continue;
-		*d = ls_judge_decide_row(ls_judge_status((ls_judge_class) best->class), r,
-								 "is the verdict of this name", 0.85);
+		*d = ls_judge_decide_class((ls_judge_class) best->class, r, 0.85);
 		*decided = true;
 	}
 	return true;

@@ -79,36 +79,19 @@ ls_judge_collect(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, flo
 	return true;
 }
 
-ls_finding_status
-ls_judge_status(ls_judge_class c)
+ls_judge_decision
+ls_judge_decide_class(ls_judge_class class, uint32_t row, double confidence)
 {
-	switch (c)
+	switch (class)
 	{
-		case LS_CLASS_PASS:
-		case LS_CLASS_CLEAN:
-			return LS_FINDING_PASSED;
 		case LS_CLASS_FAIL:
-			return LS_FINDING_FAILED;
+			return ls_judge_decide_row(LS_FINDING_FAILED, row, "shows a failure or the contrary",
+									   confidence);
 		case LS_CLASS_SKIP:
-			return LS_FINDING_SKIPPED;
+			return ls_judge_decide_row(LS_FINDING_SKIPPED, row, "says that it was skipped",
+									   confidence);
 		default:
-			return LS_FINDING_NOT_FOUND;
-	}
-}
-
-const char *
-ls_judge_why(ls_finding_status s)
-{
-	switch (s)
-	{
-		case LS_FINDING_PASSED:
-			return "shows it";
-		case LS_FINDING_FAILED:
-			return "shows a failure or the contrary";
-		case LS_FINDING_SKIPPED:
-			return "says that it was skipped";
-		default:
-			return "is not conclusive";
+			return ls_judge_decide_row(LS_FINDING_PASSED, row, "shows it", confidence);
 	}
 }
 
@@ -123,15 +106,11 @@ ls_judge_score(const ls_judge_hit *h)
  * (docs/builtin-evaluator.md, "Confidence"); so are the constants given to ls_judge_decide.
  */
 static double
-confidence_in(ls_finding_status status, const ls_judge_match *m)
+confidence_of(const ls_judge_match *m)
 {
-	if (status == LS_FINDING_PASSED)
-		return m->strength >= 2 ? 0.92 : 0.88;
-	if (status == LS_FINDING_SKIPPED)
-		return 0.88;
-	if (m->strength >= 3 && m->relevance >= 0.9f)
-		return 0.92;
-	return 0.84;
+	if (m->class == LS_CLASS_FAIL)
+		return m->strength >= 3 && m->relevance >= 0.9f ? 0.92 : 0.84;
+	return m->class == LS_CLASS_PASS && m->strength >= 2 ? 0.92 : 0.88;
 }
 
 ls_judge_decision
@@ -140,7 +119,6 @@ ls_judge_decide_plain(const ls_judge_item *item, const ls_judge_hits *rows)
 	const ls_judge_hit *best = NULL, *last = NULL;
 	bool verdict = false;
 	float relevant = item->has_name || item->n_idents > 0 ? LS_RELEVANT : LS_RELEVANT - 0.1f;
-	ls_finding_status status;
 
 	/* a row that names much less of the item than another is about something else */
 	if (!item->all && relevant < rows->best - FAR)
@@ -181,10 +159,8 @@ ls_judge_decide_plain(const ls_judge_item *item, const ls_judge_hits *rows)
 	}
 	if (last == NULL)
 		last = best;
-	status = ls_judge_status(last->m.class);
-	if (LS_JUDGE_RULE(SURE) && status == LS_FINDING_PASSED && last->m.strength == 1 &&
+	if (LS_JUDGE_RULE(SURE) && last->m.class == LS_CLASS_PASS && last->m.strength == 1 &&
 		last->m.relevance < SURE)
 		return ls_judge_decide(LS_FINDING_NOT_FOUND, "rows name it but tell no outcome", 0.45);
-	return ls_judge_decide_row(status, last->row, ls_judge_why(status),
-							   confidence_in(status, &last->m));
+	return ls_judge_decide_class(last->m.class, last->row, confidence_of(&last->m));
 }

@@ -193,26 +193,11 @@ match_noun(ls_judge_matching *m, const ls_judge_term *term, bool *affirmed, floa
 	return best;
 }
 
-/* event=refunded beside event=paid is another event, and no contrary of the first. */
-static bool
-names_event(const ls_judge_text *t, int i)
-{
-	static const char *const keys[] = {"event",  "type", "action",  "op",   "operation", "method",
-									   "name",   "msg",  "message", "kind", "cmd",       "command",
-									   "reason", "step", "stage",   "note", "detail"};
-
-	return LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), keys);
-}
-
 /* Does the row give the field another value: state=returned where others have state=paid? */
 static bool
 other_value(const ls_judge_matching *m, const ls_judge_term *term)
 {
-	static const char *const open_values[] = {"pending", "running", "queued",  "open",  "new",
-											  "unknown", "null",    "none",    "retry", "waiting",
-											  "started", "created", "progress"};
 	const ls_judge_text *t = &m->row->text;
-
 	uint64_t key = term->key;
 	/* action=COUNT where others have action=BLOCK */
 	bool decision = term->concept == LS_CONCEPT_DENY || term->concept == LS_CONCEPT_ALLOW;
@@ -225,44 +210,19 @@ other_value(const ls_judge_matching *m, const ls_judge_term *term)
 
 		if (t->atoms[i].stem != key || value->sep != LS_SEP_EQUAL ||
 			(value->kind != LS_ATOM_WORD && value->kind != term->kind) || m->masked[i + 1] ||
-			value->client != LS_CLIENT_NONE || (names_event(t, i) && !decision))
+			value->client != LS_CLIENT_NONE ||
+			/* event=refunded beside event=paid is another event, and no contrary of the first */
+			(!decision && ls_judge_in(m->ctx, t, i, LS_SET_EVENT_KEY)))
 			continue;
-		return !LS_JUDGE_IS_IN(ls_judge_atom_text(t, i + 1), open_values);
+		return !ls_judge_in(m->ctx, t, i + 1, LS_SET_OPEN);
 	}
 	return false;
-}
-
-/* An action whose beginning does not tell that it ends well. */
-static bool
-takes_time(const ls_judge_word *w)
-{
-	switch (w->concept)
-	{
-		case LS_CONCEPT_START:
-		case LS_CONCEPT_CREATE:
-		case LS_CONCEPT_DEPLOY:
-		case LS_CONCEPT_APPLY:
-		case LS_CONCEPT_BUILD:
-		case LS_CONCEPT_UPDATE:
-		case LS_CONCEPT_INSTALL:
-		case LS_CONCEPT_RESTORE:
-		case LS_CONCEPT_EXECUTE:
-		case LS_CONCEPT_VERIFY:
-		case LS_CONCEPT_CONNECT:
-		case LS_CONCEPT_BACKUP:
-		case LS_CONCEPT_FETCH:
-		case LS_CONCEPT_LOAD:
-			return w->pol != LS_POL_STATE;
-		default:
-			return false;
-	}
 }
 
 /* Is the word a key, and its value neither yes nor a success? */
 static bool
 is_open_field(const ls_judge_matching *m, int i)
 {
-	static const char *const yes[] = {"true", "yes", "y", "on", "1", "enabled"};
 	const ls_judge_text *t = &m->row->text;
 	const ls_judge_atom *value = &t->atoms[i + 1];
 	ls_judge_polarity pol;
@@ -270,9 +230,8 @@ is_open_field(const ls_judge_matching *m, int i)
 	if (i + 1 >= t->n || value->sep != LS_SEP_EQUAL || value->kind != LS_ATOM_WORD)
 		return false;
 	pol = (ls_judge_polarity) m->ctx->words.table[value->word].pol;
-	if (LS_JUDGE_IS_IN(ls_judge_atom_text(t, i + 1), yes))
-		return false;
-	return pol != LS_POL_POS && pol != LS_POL_STATE && pol != LS_POL_ACT;
+	return !ls_judge_in(m->ctx, t, i + 1, LS_SET_YES) && pol != LS_POL_POS && pol != LS_POL_STATE &&
+		   pol != LS_POL_ACT;
 }
 
 /* The noun of a verb: deployment, migration */
@@ -321,7 +280,7 @@ locate_action(ls_judge_matching *m, const ls_judge_term *term)
 	const ls_judge_text *t = &m->row->text;
 	bool against;
 
-	m->near = m->key = false;
+	m->near = false;
 	for (int i = 0; i < t->n; i++)
 	{
 		const ls_judge_atom *a = &t->atoms[i];
@@ -330,7 +289,6 @@ locate_action(ls_judge_matching *m, const ls_judge_term *term)
 		if ((hit <= 0 && !against) || !is_heard(a))
 			continue;
 		m->near |= a->clause < 64 && m->clauses[a->clause];
-		m->key |= m->row->fields && ls_judge_keyed(m, i);
 	}
 }
 
@@ -342,7 +300,8 @@ has_arrived(const ls_judge_matching *m, const ls_judge_term *term, int i, float 
 	const ls_judge_atom *a = &t->atoms[i];
 	const ls_judge_word *w = &m->ctx->words.table[a->word];
 
-	if ((a->flags & LS_ATOM_ING) && !term->ing && takes_time(w))
+	if ((a->flags & LS_ATOM_ING) && !term->ing && w->pol != LS_POL_STATE &&
+		w->concept >= LS_CONCEPT_START && w->concept <= LS_CONCEPT_LOAD)
 		return false;
 	if (is_open_field(m, i))
 		return false; /* health=Progressing */
@@ -404,7 +363,6 @@ weigh_action(ls_judge_matching *m, const ls_judge_term *term, int i, ls_judge_ma
 	*own = program ? *best : *own;
 	if (ls_judge_row_negated(m->ctx, t, i) && term->pol != LS_POL_SKIP)
 		against = !against;
-	m->keyed |= m->key;
 	m->opposed = against;
 	m->reversed = against && (contrary == LS_CONCEPT_CLOSE || contrary == LS_CONCEPT_OPEN ||
 							  contrary == LS_CONCEPT_LOCK || contrary == LS_CONCEPT_UNLOCK);
@@ -452,8 +410,7 @@ match_action(ls_judge_matching *m, const ls_judge_term *term, ls_judge_match *ou
 			}
 			continue;
 		}
-		if ((m->key && !ls_judge_keyed(m, i)) ||
-			(m->near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause])))
+		if ((m->near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause])))
 			continue;
 		weigh_action(m, term, i, out, &best, own);
 	}

@@ -11,26 +11,6 @@
  */
 #include "src/judge/judge_internal.h"
 
-/* Does a name of the item stand in the key of this value ("db":"UP"), or in the key that it is? */
-bool
-ls_judge_keyed(const ls_judge_matching *m, int i)
-{
-	const ls_judge_text *t = &m->row->text;
-
-	if (t->atoms[i].sep == LS_SEP_EQUAL)
-		i--;
-	else if (i + 1 >= t->n || t->atoms[i + 1].sep != LS_SEP_EQUAL)
-		return false;
-	for (int steps = 0; i >= 0 && steps < 4; i--, steps++)
-	{
-		if (m->masked[i])
-			return true;
-		if (t->atoms[i].sep != LS_SEP_TIGHT && t->atoms[i].sep != LS_SEP_NONE)
-			break;
-	}
-	return false;
-}
-
 /*
  * Does the row tell that something has yet to come: "queued", "waiting for", "40%", "scheduled"?
  * Or deny what it tells: "not requested"?
@@ -38,10 +18,6 @@ ls_judge_keyed(const ls_judge_matching *m, int i)
 static bool
 yet_to_come(const ls_judge_matching *m)
 {
-	static const char *const words[] = {"initiated", "required",  "needed",    "queued",
-										"pending",   "scheduled", "waiting",   "requested",
-										"progress",  "awaiting",  "postponed", "planned",
-										"enqueued",  "yet",       "waits",     "ongoing"};
 	const ls_judge_text *t = &m->row->text;
 
 	for (int i = 0; i < t->n; i++)
@@ -56,21 +32,10 @@ yet_to_come(const ls_judge_matching *m)
 		if (m->ctx->words.table[t->atoms[i].word].concept == LS_CONCEPT_START &&
 			m->ctx->words.table[t->atoms[i].word].pol == LS_POL_ACT && !m->exact_action_past)
 			return true;
-		if (LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), words))
+		if (ls_judge_in(m->ctx, t, i, LS_SET_YET))
 			return !ls_judge_row_negated(m->ctx, t, i);
 	}
 	return false;
-}
-
-/* A removal or an end is no sign that something is well. */
-static bool
-takes_away(const ls_judge_word *w)
-{
-	return w->concept == LS_CONCEPT_DELETE || w->concept == LS_CONCEPT_STOP ||
-		   w->concept == LS_CONCEPT_LEAVE || w->concept == LS_CONCEPT_DISABLE ||
-		   w->concept == LS_CONCEPT_CLOSE || w->concept == LS_CONCEPT_RELEASE ||
-		   w->concept == LS_CONCEPT_ROLLBACK || w->concept == LS_CONCEPT_RETRY ||
-		   w->concept == LS_CONCEPT_LOGOUT;
 }
 
 /* A refusal or a stop may be meant; an error is not. */
@@ -108,8 +73,6 @@ outcome_cue(const ls_judge_matching *m, bool near, const ls_judge_cue **fail)
 		if ((m->masked[c->atom] && !(c->flags & LS_CUE_HTTP)) ||
 			(near && (!named || c->strength < 2)))
 			continue;
-		if (m->keyed && a->sep == LS_SEP_EQUAL && !ls_judge_keyed(m, c->atom))
-			continue; /* another field's value */
 		/* "db up, mail down": the other's state */
 		if (m->near_action && !near && !named && !row->fields &&
 			m->ctx->words.table[a->word].concept != LS_CONCEPT_NONE &&
@@ -138,7 +101,9 @@ arrived(const ls_judge_matching *m)
 		const ls_judge_word *w = &m->ctx->words.table[t->atoms[i].word];
 
 		if (w->pol == LS_POL_ACT && w->strength > 0 && (t->atoms[i].flags & LS_ATOM_ED) &&
-			!t->atoms[i].unreal && t->atoms[i].client == LS_CLIENT_NONE && !takes_away(w) &&
+			!t->atoms[i].unreal && t->atoms[i].client == LS_CLIENT_NONE &&
+			/* a removal or an end is no sign that something is well */
+			!(w->concept >= LS_CONCEPT_STOP && w->concept <= LS_CONCEPT_LOGOUT) &&
 			!ls_judge_row_negated(m->ctx, t, i))
 			return true;
 	}

@@ -297,6 +297,17 @@ static const struct
 	{LS_SET_MEASURED, "actual value current measured result observed val reading"},
 	{LS_SET_LIMIT, "target limit threshold expected budget goal objective quota allowed"},
 	{LS_SET_COUNTER, "step attempt try part stage page retry"},
+	/* of values */
+	{LS_SET_EVENT_KEY, "event type action op operation method name msg message kind cmd command "
+		"reason step stage note detail"},
+	{LS_SET_OPEN, "pending running queued open new unknown null none retry waiting started "
+		"created progress"},
+	{LS_SET_YES, "true yes y on enabled"},
+	/* has yet to come */
+	{LS_SET_YET, "initiated required needed queued pending scheduled waiting requested progress "
+		"awaiting postponed planned enqueued yet waits ongoing"},
+	/* before "id", they tie rows together */
+	{LS_SET_THREAD, "request req trace tx correlation"},
 	{LS_SET_STATEMENT, "insert select values update delete where from"},
 	{LS_SET_AUXILIARY, "is are was were be been has had have got"},
 };
