@@ -217,7 +217,7 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 	for (size_t i = 0; i < n; i++)
 		if ((parsed[i] = ls_judge_item_parse(ctx, parts[i])) == NULL)
 			return NULL;
-	if (!ls_judge_index_begin(ctx, parsed, n) || ls_arena_failed(arena))
+	if (!ls_judge_index_begin(ctx) || ls_arena_failed(arena))
 		return NULL;
 	job->ctx = ctx;
 	job->items = items;
@@ -265,10 +265,11 @@ weigh(ls_judge_job *job)
 	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;
 	ctx->value_cost = ctx->n_rows > 0 ? ctx->numbers * NUMBER_COST / ctx->n_rows + 8 : 8;
 	ls_judge_items_count_words(ctx, job->parsed, job->n);
-	for (size_t i = 0; i < job->n; i++)
-		ls_judge_item_reweigh(ctx, job->parsed[i]);
-	for (size_t i = 0; i < job->n; i++)
-		job->surveys |= ls_judge_item_surveys(job->parsed[i]);
+	for (ls_judge_item *item = ctx->items; item != NULL; item = item->next)
+	{
+		ls_judge_item_reweigh(ctx, item);
+		job->surveys |= ls_judge_item_surveys(item);
+	}
 	job->weighed = true;
 }
 

@@ -65,14 +65,7 @@ ls_judge_survey(ls_judge_ctx *ctx, size_t end)
 bool
 ls_judge_item_surveys(const ls_judge_item *item)
 {
-	if (item == NULL)
-		return false;
-	if ((item->absent || item->http_low != 0) && item->n_required == 0 && !item->has_name)
-		return true;
-	for (int k = 0; k < item->n_members; k++)
-		if (ls_judge_item_surveys(item->members[k]))
-			return true;
-	return ls_judge_item_surveys(item->without);
+	return (item->absent || item->http_low != 0) && item->n_required == 0 && !item->has_name;
 }
 
 /* The subject is the log as a whole: every row is about it. */

@@ -271,7 +271,7 @@ ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_deci
 
 	if (item->n_members > 0)
 		return decide_parts(ctx, item, d);
-	ctx->effort = 1 + ls_judge_count_terms(item) / 8;
+	ctx->effort = 1 + (size_t) item->n_terms / 8;
 	ctx->values = item->cond.op != LS_OP_NONE || ctx->defs.limit != NULL;
 	if (!decide_name(ctx, item, d, &decided) || decided)
 		return decided;

@@ -75,34 +75,30 @@ ls_judge_index_lacks(const ls_judge_ctx *ctx, const ls_judge_item *item)
 	return false;
 }
 
+static int32_t
+list_of_concept(ls_judge_ctx *ctx, int concept)
+{
+	if (concept != LS_CONCEPT_NONE && ctx->concept_list[concept] < 0)
+		ctx->concept_list[concept] = ctx->n_lists++;
+	return ctx->concept_list[concept];
+}
+
 static void
 want_item(ls_judge_ctx *ctx, ls_judge_item *item)
 {
-	if (item == NULL)
-		return;
 	for (int k = 0; k < item->n_terms; k++)
 	{
 		ls_judge_term *term = &item->terms[k];
-		ls_judge_concept contrary = ls_judge_concept_opposite((ls_judge_concept) term->concept);
 
 		term->stem_list = list_of(ctx, term->stem);
 		if (term->joined)
 			term->joined_list = list_of(ctx, term->joined);
-		if (term->concept == LS_CONCEPT_NONE)
-			continue;
-		if (ctx->concept_list[term->concept] < 0)
-			ctx->concept_list[term->concept] = ctx->n_lists++;
-		term->concept_list = ctx->concept_list[term->concept];
-		if (contrary != LS_CONCEPT_NONE && ctx->concept_list[contrary] < 0)
-			ctx->concept_list[contrary] = ctx->n_lists++;
+		term->concept_list = list_of_concept(ctx, term->concept);
+		(void) list_of_concept(ctx, ls_judge_concept_opposite((ls_judge_concept) term->concept));
 	}
 	for (int k = 0; k < item->n_idents; k++)
 		if (item->idents[k].whole)
 			(void) list_of(ctx, item->idents[k].whole);
-	want_item(ctx, item->other);
-	want_item(ctx, item->without);
-	for (int k = 0; k < item->n_members; k++)
-		want_item(ctx, item->members[k]);
 }
 
 /*
@@ -166,23 +162,13 @@ post_atom(ls_judge_ctx *ctx, const ls_judge_atom *atom, uint32_t row)
 	return atom->joined == 0 || post_word(ctx, atom->joined, row);
 }
 
-size_t
-ls_judge_count_terms(const ls_judge_item *item)
-{
-	return item == NULL
-			   ? 0
-			   : (size_t) item->n_terms + ls_judge_count_terms(item->other) +
-					 ls_judge_count_terms(item->without) + ls_judge_count_terms(item->members[0]) +
-					 ls_judge_count_terms(item->members[1]);
-}
-
 bool
-ls_judge_index_begin(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items)
+ls_judge_index_begin(ls_judge_ctx *ctx)
 {
 	size_t terms = 16;
 
-	for (size_t i = 0; i < n_items; i++)
-		terms += 3 * ls_judge_count_terms(items[i]); /* two for each, one for identifiers */
+	for (const ls_judge_item *item = ctx->items; item != NULL; item = item->next)
+		terms += 3 * (size_t) item->n_terms; /* two for each, one for identifiers */
 	ctx->vocab_size = 64;
 	while (ctx->vocab_size < terms * 2)
 		ctx->vocab_size *= 2;
@@ -196,8 +182,8 @@ ls_judge_index_begin(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items)
 		return false;
 	for (int c = 0; c < LS_CONCEPT_COUNT; c++)
 		ctx->concept_list[c] = -1;
-	for (size_t i = 0; i < n_items; i++)
-		want_item(ctx, items[i]);
+	for (ls_judge_item *item = ctx->items; item != NULL; item = item->next)
+		want_item(ctx, item);
 	ctx->spare_row = UINT32_MAX;
 	return true;
 }
@@ -347,17 +333,14 @@ add_list(ls_judge_ctx *ctx, int32_t list, float weight, size_t n)
 	return n;
 }
 
-/* Puts the candidates into the order of rows. */
-static void
-sort_candidates(ls_judge_ctx *ctx, size_t n)
-{
-	size_t k = 0;
+#define BUCKETS 64
 
-	for (uint32_t r = 0; k < n && r < ctx->n_rows; r++)
-	{
-		ctx->candidates[k] = r;
-		k += ctx->score[r] != 0;
-	}
+static int
+bucket_of(const ls_judge_ctx *ctx, uint32_t row)
+{
+	int bucket = (int) (ctx->score[row] * 2);
+
+	return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 
 /*
@@ -367,10 +350,9 @@ sort_candidates(ls_judge_ctx *ctx, size_t n)
 size_t
 ls_judge_index_candidates(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit)
 {
-	size_t n = 0, kept = 0;
-	uint32_t buckets[64] = {0};
-	int cut = 0;
-	size_t room = limit;
+	size_t n = 0, kept = 0, room = limit, skip;
+	uint32_t buckets[BUCKETS] = {0};
+	int cut = BUCKETS - 1;
 
 	for (int k = 0; k < item->n_terms; k++)
 	{
@@ -381,42 +363,30 @@ ls_judge_index_candidates(ls_judge_ctx *ctx, const ls_judge_item *item, size_t l
 		n = add_list(ctx, term->stem_list, weight, n);
 		n = add_list(ctx, term->joined_list, weight, n);
 		n = add_list(ctx, term->concept_list, weight * 0.8f, n);
-		if (contrary != LS_CONCEPT_NONE)
-			n = add_list(ctx, ctx->concept_list[contrary], weight * 0.7f, n);
+		n = add_list(ctx, ctx->concept_list[contrary], weight * 0.7f, n);
 	}
 	for (int k = 0; k < item->n_idents; k++)
 		if (item->idents[k].whole)
 			n = add_list(ctx, find_list(ctx, item->idents[k].whole), 3, n);
-	if (n > limit)
-	{
-		for (size_t i = 0; i < n; i++)
-		{
-			int b = (int) (ctx->score[ctx->candidates[i]] * 2);
-
-			buckets[b > 63 ? 63 : b]++;
-		}
-		cut = 63;
-		while (cut > 0 && buckets[cut] <= room)
-			room -= buckets[cut--];
-		sort_candidates(ctx, n);
-		/* of the bucket at the limit, the last `room` rows */
-		for (size_t i = 0, skip = buckets[cut] - room; i < n; i++)
-		{
-			uint32_t r = ctx->candidates[i];
-			int b = (int) (ctx->score[r] * 2);
-
-			b = b > 63 ? 63 : b;
-			ctx->score[r] = 0;
-			if (b < cut || (b == cut && skip > 0 && skip--))
-				continue;
-			ctx->candidates[kept++] = r;
-		}
-		return kept;
-	}
-	sort_candidates(ctx, n);
 	for (size_t i = 0; i < n; i++)
-		ctx->score[ctx->candidates[i]] = 0;
-	return n;
+		buckets[bucket_of(ctx, ctx->candidates[i])]++;
+	while (cut > 0 && buckets[cut] <= room)
+		room -= buckets[cut--];
+	/* of the bucket at the limit, the last `room` rows */
+	skip = buckets[cut] > room ? buckets[cut] - room : 0;
+	for (uint32_t r = 0; n > 0 && r < ctx->n_rows; r++)
+	{
+		int bucket = bucket_of(ctx, r);
+
+		if (ctx->score[r] == 0)
+			continue;
+		n--;
+		ctx->score[r] = 0;
+		if (bucket < cut || (bucket == cut && skip > 0 && skip--))
+			continue;
+		ctx->candidates[kept++] = r;
+	}
+	return kept;
 }
 
 /* The field whose value the word is in some row: "paid" of state=paid. */
@@ -435,16 +405,6 @@ field_of(ls_judge_ctx *ctx, const ls_judge_term *term)
 	return 0;
 }
 
-/* Is it a word of the criteria?  Then it names the log, and rows need not repeat it. */
-static bool
-in_context(const ls_judge_ctx *ctx, uint64_t stem)
-{
-	for (int i = 0; i < ctx->n_context; i++)
-		if (ctx->context[i] == stem)
-			return true;
-	return false;
-}
-
 void
 ls_judge_items_count_words(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items)
 {
@@ -459,17 +419,36 @@ ls_judge_items_count_words(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_it
 		}
 }
 
-/* Do several items of the request use the word?  Then it tells none of them apart. */
-static bool
-shared(const ls_judge_ctx *ctx, const ls_judge_term *term)
+/*
+ * The weight of a word that no row holds.  It is either what the item is about (then nothing is
+ * known of it) or wording that several items of the request or the criteria share, which tells none of them apart.
+ */
+static float
+weight_unheld(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_term *term)
 {
-	return ctx->lists[term->stem_list].items >= 2;
+	bool shared = ctx->lists[term->stem_list].items >= 2;
+	float weight = term->weight;
+
+	for (int i = 0; i < ctx->n_context; i++)
+		shared |= ctx->context[i] == term->stem;
+
+	/* "the worker deployment": with no other name it says which */
+	if (term->pol == LS_POL_WEAK)
+		weight = ctx->words.table[term->word].strength > 0 && item->n_idents == 0 &&
+						 !item->has_name && !shared
+					 ? 2.0f
+					 : weight * 0.3f;
+	if (term->ident >= 0)
+		return weight;
+	if (term->role == LS_TERM_SUBJECT && term->forbidden)
+		return weight * 0.4f; /* the wording of what must be absent */
+	if (term->role == LS_TERM_SUBJECT && weight >= 1.2f)
+		return weight * (shared ? 0.3f : term->object ? 2.5f : 1.6f);
+	if (term->role == LS_TERM_ACTION && term->noun && weight > 1)
+		return shared ? 0.4f : 2.5f;
+	return term->role == LS_TERM_ACTION && !term->forbidden && shared ? weight * 0.4f : weight;
 }
 
-/*
- * A word that no row holds is either what the item is about (then nothing is known of it) or
- * wording that all items of the request share.
- */
 void
 ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item *item)
 {
@@ -482,42 +461,14 @@ ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item *item)
 					(term->concept_list >= 0 && ctx->lists[term->concept_list].held);
 
 		term->unheld = !held;
-		if (!held && term->forbidden && term->role == LS_TERM_SUBJECT && term->ident < 0)
-			term->weight *= 0.4f; /* the wording of what must be absent */
-		if (held && term->place)
-			item->has_name = true;
-		if (!held && term->pol == LS_POL_WEAK)
-		{
-			/* "the worker deployment": with no other name it says which */
-			bool says_which = ctx->words.table[term->word].strength > 0 && item->n_idents == 0 &&
-							  !item->has_name && !shared(ctx, term) && !in_context(ctx, term->stem);
-
-			term->weight = says_which ? 2.0f : term->weight * 0.3f;
-		}
-		if (!held && term->ident < 0 && term->role == LS_TERM_SUBJECT && term->weight >= 1.2f &&
-			!term->forbidden)
-		{
-			if (shared(ctx, term) || in_context(ctx, term->stem))
-				term->weight *= 0.3f;
-			else
-				term->weight *= term->object ? 2.5f : 1.6f;
-		}
+		item->has_name |= held && term->place;
 		for (int j = k + 1; j < item->n_terms && term->pol == LS_POL_ACT; j++)
 			term->noun |= item->terms[j].role != LS_TERM_SUBJECT && !item->terms[j].forbidden;
-		if (!held && term->noun && term->role == LS_TERM_ACTION && term->weight > 1)
-			term->weight = shared(ctx, term) || in_context(ctx, term->stem) ? 0.4f : 2.5f;
-		if (!held && !term->noun && term->role == LS_TERM_ACTION && !term->forbidden &&
-			(shared(ctx, term) || in_context(ctx, term->stem)))
-			term->weight *= 0.4f;
-		if (held && term->role == LS_TERM_ACTION && term->ident < 0)
+		if (!held)
+			term->weight = weight_unheld(ctx, item, term);
+		else if (term->role == LS_TERM_ACTION && term->ident < 0)
 			term->key = field_of(ctx, term);
 		if (!term->forbidden)
 			item->total += term->weight;
 	}
-	if (item->other != NULL)
-		ls_judge_item_reweigh(ctx, item->other);
-	if (item->without != NULL)
-		ls_judge_item_reweigh(ctx, item->without);
-	for (int k = 0; k < item->n_members; k++)
-		ls_judge_item_reweigh(ctx, item->members[k]);
 }

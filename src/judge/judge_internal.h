@@ -439,6 +439,7 @@ typedef struct ls_judge_item
 	struct ls_judge_item *members[2]; /* an absence and a statement, each its own item */
 	int n_members;
 	struct ls_judge_item *without; /* a condition of absence beside the main clause */
+	struct ls_judge_item *next;    /* of all items and their parts */
 } ls_judge_item;
 
 /* ---- context of one call ---- */
@@ -476,8 +477,9 @@ typedef struct ls_judge_ctx
 	ls_judge_words words;
 	ls_judge_phrases hostile;
 	ls_judge_memo *memo;
-	uint16_t particle;   /* the entry of a word without meaning */
-	ls_judge_row *cache; /* for each row; atoms NULL when they are not kept */
+	uint16_t particle;    /* the entry of a word without meaning */
+	ls_judge_item *items; /* all, with their parts */
+	ls_judge_row *cache;  /* for each row; atoms NULL when they are not kept */
 	size_t kept_atoms;
 	ls_judge_row spare; /* a row that is not kept, until the next is asked for */
 	uint32_t spare_row;
@@ -542,10 +544,8 @@ extern void ls_judge_advice_mark(const ls_judge_ctx *ctx, ls_judge_row *row);
  * Collects the words of the items; then reads the rows, each once and in order.  After that,
  * candidates are in ctx->candidates, at most `limit`, in row order.
  */
-extern bool ls_judge_index_begin(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items);
+extern bool ls_judge_index_begin(ls_judge_ctx *ctx);
 extern bool ls_judge_index_row(ls_judge_ctx *ctx, uint32_t row);
-/* How many terms an item and its parts have. */
-extern size_t ls_judge_count_terms(const ls_judge_item *item);
 /* Does any row hold this word of an item? */
 extern bool ls_judge_index_holds(const ls_judge_ctx *ctx, uint64_t stem);
 /* Does an identifier that the item requires stand in no row at all? */
@@ -572,9 +572,6 @@ typedef struct ls_judge_match
 {
 	float relevance; /* 0..1: how much of the item the row names */
 	bool idents;     /* every identifier matched */
-	bool exact_pair;
-	bool some_ident; /* at least one identifier matched */
-	bool named;      /* a name of the item matched */
 	bool report;     /* a test report's verdict: ok, PASS, a check mark */
 	bool action;     /* an action of the item, in an arrived form */
 	bool action_any; /* ... in any form */
@@ -594,29 +591,28 @@ typedef struct ls_judge_matching
 	const ls_judge_row *row;
 	uint8_t masked[LS_JUDGE_ROW_ATOMS]; /* atoms that are the item's own words */
 	uint8_t clauses[64];                /* clauses that hold a matched word */
-	bool negative_hit;                  /* the bad outcome that the item names is there */
-	bool reversed;                      /* undone later, which is no failure of the event */
-	bool near, key;                     /* of the action at hand: see locate_action */
-	bool near_action;                   /* the action stands in the subject's clause */
-	bool mismatch;                      /* a field has another value than the item's */
-	bool opposed;                       /* the contrary of its action */
-	bool denied;                        /* a noun of the item is: "no result" */
-	bool exact_action;
+	float sum, own; /* weight of the item's words; of it, what no client chose */
+	bool hit[LS_ITEM_IDENTS], exact[LS_ITEM_IDENTS], program[LS_ITEM_IDENTS];
+	bool inexact;           /* of a noun with a number only the number is there */
+	bool mailbox;           /* a mailbox is named */
+	bool negative_hit;      /* the bad outcome that the item names is there */
+	bool reversed;          /* undone later, which is no failure of the event */
+	bool near_action;       /* the action stands in the subject's clause */
+	bool mismatch;          /* a field has another value than the item's */
+	bool opposed;           /* the contrary of its action */
+	bool denied;            /* a noun of the item is: "no result" */
+	bool exact_action;      /* the action in the item's own word */
 	bool exact_action_past; /* ... in its past form */
 	bool held;              /* a word of the item's subject stands in the row, no identifier */
-	bool keyed;             /* the item's words end in a key that has a value */
-	bool named;             /* a name of the item stands in the row */
+	bool topic, place;      /* one that other rows hold is missing; an object: "to production" */
 	bool free, chosen;      /* a word of the item stands in free text, in any text of a client */
 } ls_judge_matching;
 
-/* Does a name of the item stand in the key of value `i`, or in the key that it is? */
-extern bool ls_judge_keyed(const ls_judge_matching *m, int i);
 /* judge_outcome.c: what the row says; a count of parts; what leaves the item open. */
 extern void ls_judge_classify(ls_judge_matching *m, ls_judge_match *out);
 extern void ls_judge_weigh_fraction(const ls_judge_item *item, const ls_judge_row *row,
 									ls_judge_match *out);
-extern bool ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *out, bool place,
-							  bool topic);
+extern bool ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *out);
 
 extern void ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item,
 							   const ls_judge_row *row, ls_judge_match *match);

@@ -684,6 +684,8 @@ parse_range(parse *p, int begin, int end, int depth)
 
 	if (item == NULL)
 		return NULL;
+	item->next = p->ctx->items;
+	p->ctx->items = item;
 	/* "Verify that ...", "Check whether ..." */
 	for (int i = begin; i < end && i < begin + 4; i++)
 		if (is_any(p, i, "that whether if"))

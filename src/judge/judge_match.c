@@ -54,10 +54,25 @@ level_of(const ls_judge_text *t, int i, int n)
 	return level;
 }
 
+/* How many atoms at `i` are the identifier without its first `skip` atoms; 0: they are another. */
+static int
+ident_at(const ls_judge_text *t, int i, const ls_judge_ident *id, int skip)
+{
+	bool whole = skip == 0 && id->whole != 0 && t->atoms[i].stem == id->whole;
+	int n = whole ? 1 : 0;
+
+	while (!whole && skip + n < id->n && i + n < t->n &&
+		   t->atoms[i + n].stem == id->atoms[skip + n])
+		n++;
+	if (!whole && skip + n < id->n)
+		return 0;
+	return bounded(t, i, n, id) || (id->pair && n > 1 && i + n == t->n) ? n : 0;
+}
+
 /*
- * Finds an identifier; for a noun with a number `exact` tells whether both stand together.
- * `level` gets its lowest level of ls_judge_client; a client's text has no identifiers but those that
- * must be absent.
+ * Finds an identifier; of a noun with a number also the number alone: `exact` tells whether both
+ * stand together.  `level` gets its lowest level of ls_judge_client; a client's text has no
+ * identifiers but those that must be absent.
  */
 static int
 find_ident(ls_judge_matching *m, const ls_judge_ident *id, bool *exact, int *level)
@@ -65,56 +80,30 @@ find_ident(ls_judge_matching *m, const ls_judge_ident *id, bool *exact, int *lev
 	const ls_judge_text *t = &m->row->text;
 	int most = id->forbidden ? LS_CLIENT_TEXT : LS_CLIENT_FREE;
 	int found = -1;
-	uint64_t last = id->atoms[id->n - 1];
 
 	*exact = false;
 	*level = LS_CLIENT_TEXT + 1;
-	if (!ls_judge_row_may_hold(m->row, last) &&
+	if (!ls_judge_row_may_hold(m->row, id->atoms[id->n - 1]) &&
 		!(id->whole && ls_judge_row_may_hold(m->row, id->whole)))
 		return -1;
-	for (int i = 0; i < t->n; i++)
-	{
-		bool whole = id->whole != 0 && t->atoms[i].stem == id->whole;
-		int n = 0;
-
-		while (!whole && n < id->n && i + n < t->n && t->atoms[i + n].stem == id->atoms[n])
-			n++;
-		if (!whole && n < id->n)
-			continue;
-		n = whole ? 1 : n;
-		if (!(bounded(t, i, n, id) || (id->pair && n > 1 && i + n == t->n)) ||
-			level_of(t, i, n) > most)
-			continue;
-		for (int k = 0; k < n; k++)
-			mask(m, i + k);
-		*exact = true;
-		if (level_of(t, i, n) < *level)
+	for (int skip = 0; found < 0 && skip < (id->pair ? id->n : 1); skip++)
+		for (int i = 0; i < t->n; i++)
 		{
-			*level = level_of(t, i, n);
-			found = i;
-		}
-	}
-	if (found >= 0 || !id->pair)
-		return found;
-	/* The number alone, when it is one by itself. */
-	for (int i = 0; i < t->n; i++)
-	{
-		const ls_judge_atom *a = &t->atoms[i];
+			int n = ident_at(t, i, id, skip);
 
-		if (a->stem != id->atoms[id->n - 1] || (a->flags & LS_ATOM_TIME) || a->client > most ||
-			a->sep == LS_SEP_DOT || a->sep == LS_SEP_NONE || a->sep == LS_SEP_TIGHT)
-			continue;
-		if (i + 1 < t->n && t->atoms[i + 1].sep == LS_SEP_NONE)
-			continue; /* 2 is not 2 s */
-		if (a->off + a->len < t->text.len && t->text.data[a->off + a->len] == '%')
-			continue;
-		mask(m, i);
-		if (id->n == 1)
-			*exact = true;
-		*level = a->client;
-		return i;
-	}
-	return -1;
+			if (n == 0 || level_of(t, i, n) > most ||
+				(skip > 0 && t->atoms[i].flags & LS_ATOM_TIME))
+				continue;
+			for (int k = 0; k < n; k++)
+				mask(m, i + k);
+			*exact = skip == 0;
+			if (level_of(t, i, n) < *level)
+			{
+				*level = level_of(t, i, n);
+				found = i;
+			}
+		}
+	return found;
 }
 
 /* How well does an atom of the row match a word of the item: 0 .. 1? */
@@ -181,14 +170,12 @@ match_noun(ls_judge_matching *m, const ls_judge_term *term, bool *affirmed, floa
 		best = hit > best ? hit : best;
 		if (hit > *own && names_item(m->item, a->client))
 			*own = hit;
-		if (!term->forbidden &&
-			(term->pol == LS_POL_NONE || term->pol == LS_POL_KEY || term->pol == LS_POL_WEAK) &&
-			ls_judge_row_negated(m->ctx, t, i))
-			m->denied = true;
 		if (!term->forbidden)
 			mask(m, i);
-		else if (!a->unreal && !ls_judge_row_negated(m->ctx, t, i))
-			*affirmed = true;
+		if (ls_judge_row_negated(m->ctx, t, i))
+			m->denied = true;
+		else
+			*affirmed |= !a->unreal;
 	}
 	return best;
 }
@@ -198,24 +185,14 @@ static bool
 other_value(const ls_judge_matching *m, const ls_judge_term *term)
 {
 	const ls_judge_text *t = &m->row->text;
-	uint64_t key = term->key;
-	/* action=COUNT where others have action=BLOCK */
-	bool decision = term->concept == LS_CONCEPT_DENY || term->concept == LS_CONCEPT_ALLOW;
 
-	if (!LS_JUDGE_RULE(OTHER_VALUE) || key == 0 || !ls_judge_row_may_hold(m->row, key))
+	if (!LS_JUDGE_RULE(OTHER_VALUE) || term->key == 0 || !ls_judge_row_may_hold(m->row, term->key))
 		return false;
 	for (int i = 0; i + 1 < t->n; i++)
-	{
-		const ls_judge_atom *value = &t->atoms[i + 1];
-
-		if (t->atoms[i].stem != key || value->sep != LS_SEP_EQUAL ||
-			(value->kind != LS_ATOM_WORD && value->kind != term->kind) || m->masked[i + 1] ||
-			value->client != LS_CLIENT_NONE ||
-			/* event=refunded beside event=paid is another event, and no contrary of the first */
-			(!decision && ls_judge_in(m->ctx, t, i, LS_SET_EVENT_KEY)))
-			continue;
-		return !ls_judge_in(m->ctx, t, i + 1, LS_SET_OPEN);
-	}
+		/* event=refunded beside event=paid is another event, and no contrary of the first */
+		if (t->atoms[i].stem == term->key && t->atoms[i + 1].sep == LS_SEP_EQUAL &&
+			!ls_judge_in(m->ctx, t, i, LS_SET_EVENT_KEY))
+			return !ls_judge_in(m->ctx, t, i + 1, LS_SET_OPEN);
 	return false;
 }
 
@@ -234,17 +211,6 @@ is_open_field(const ls_judge_matching *m, int i)
 		   pol != LS_POL_ACT;
 }
 
-/* The noun of a verb: deployment, migration */
-static bool
-is_deed(const ls_judge_text *t, int i)
-{
-	const ls_judge_atom *a = &t->atoms[i];
-	const char *end = t->text.data + a->off + a->len;
-
-	return (a->len > 7 && memcmp(end - 4, "ment", 4) == 0) ||
-		   (a->len > 6 && memcmp(end - 3, "ion", 3) == 0);
-}
-
 /* How well atom `i` is the verb of the item; `against`: it is its contrary. */
 static float
 action_hit(const ls_judge_matching *m, const ls_judge_term *term, int i, bool *against)
@@ -257,13 +223,19 @@ action_hit(const ls_judge_matching *m, const ls_judge_term *term, int i, bool *a
 	*against =
 		hit <= 0 && contrary != LS_CONCEPT_NONE && w->concept == contrary && w->pol != LS_POL_WEAK;
 	/* "bounced" is no kind of "delivered" */
-	if (hit > 0 && hit < 1 && w->pol == LS_POL_NEG &&
-		(term->pol == LS_POL_ACT || term->pol == LS_POL_STATE))
+	if (hit > 0 && hit < 1 && w->pol == LS_POL_NEG && term->pol != LS_POL_NEG)
 	{
 		*against = true;
 		return 0;
 	}
 	return hit;
+}
+
+/* Stands the atom in a clause that holds a word of the item's subject? */
+static bool
+is_near(const ls_judge_matching *m, const ls_judge_atom *a)
+{
+	return a->clause < 64 && m->clauses[a->clause];
 }
 
 /* Does free text or the row's own hold it: what may show a failure? */
@@ -273,103 +245,50 @@ is_heard(const ls_judge_atom *a)
 	return a->client == LS_CLIENT_NONE || a->client == LS_CLIENT_FREE;
 }
 
-/* Stands the verb in a clause of the subject, or in a field that the item names? */
-static void
-locate_action(ls_judge_matching *m, const ls_judge_term *term)
-{
-	const ls_judge_text *t = &m->row->text;
-	bool against;
-
-	m->near = false;
-	for (int i = 0; i < t->n; i++)
-	{
-		const ls_judge_atom *a = &t->atoms[i];
-		float hit = action_hit(m, term, i, &against);
-
-		if ((hit <= 0 && !against) || !is_heard(a))
-			continue;
-		m->near |= a->clause < 64 && m->clauses[a->clause];
-	}
-}
-
-/* Does the verb at `i` tell that the action arrived, and not only its name or its beginning? */
+/* Is it only the beginning of an action, or what it is about? */
 static bool
-has_arrived(const ls_judge_matching *m, const ls_judge_term *term, int i, float hit)
-{
-	const ls_judge_text *t = &m->row->text;
-	const ls_judge_atom *a = &t->atoms[i];
-	const ls_judge_word *w = &m->ctx->words.table[a->word];
-
-	if ((a->flags & LS_ATOM_ING) && !term->ing && w->pol != LS_POL_STATE &&
-		w->concept >= LS_CONCEPT_START && w->concept <= LS_CONCEPT_LOAD)
-		return false;
-	if (is_open_field(m, i))
-		return false; /* health=Progressing */
-	if (is_deed(t, i) && term->past && w->pol == LS_POL_ACT)
-		return false; /* the deployment is not the deploying */
-	/* "the upload succeeds" is not shown by "upload started" */
-	return !term->noun || (a->flags & LS_ATOM_ED) || w->concept == LS_CONCEPT_DETECT;
-}
-
-/* The verb at `i` of the row's own text, affirmed. */
-static void
-affirm_action(ls_judge_matching *m, const ls_judge_term *term, int i, float hit,
-			  ls_judge_match *out)
+is_open(const ls_judge_matching *m, const ls_judge_term *term, int i)
 {
 	const ls_judge_atom *a = &m->row->text.atoms[i];
 	const ls_judge_word *w = &m->ctx->words.table[a->word];
 
-	out->action_any = true;
-	m->near_action |= m->near;
-	if (m->row->command || !has_arrived(m, term, i, hit))
-		return;
-	if (!((a->flags & LS_ATOM_ING) && !term->ing && w->pol != LS_POL_STATE) &&
-		w->pol != LS_POL_PART)
-	{
-		out->action = true;
-		m->exact_action |= hit == 1.0f;
-		m->exact_action_past |= hit == 1.0f && (a->flags & LS_ATOM_ED);
-	}
-	else if (w->pol != LS_POL_PART)
-		out->action = true; /* a hint only */
-	if (term->pol == LS_POL_NEG || w->pol == LS_POL_NEG)
-		m->negative_hit = true;
+	if (m->row->command || w->pol == LS_POL_PART || is_open_field(m, i))
+		return true; /* health=Progressing */
+	if ((a->flags & LS_ATOM_ING) && !term->ing && w->pol != LS_POL_STATE &&
+		w->concept >= LS_CONCEPT_START && w->concept <= LS_CONCEPT_LOAD)
+		return true;
+	/* "the upload succeeds" is not shown by "upload started" */
+	return term->noun && !(a->flags & LS_ATOM_ED) && w->concept != LS_CONCEPT_DETECT;
 }
 
-/* A verb or its contrary at `i`; `best` and `own` get how well the row names it. */
+/* The verb at `i`, or its contrary, in text that is heard. */
 static void
-weigh_action(ls_judge_matching *m, const ls_judge_term *term, int i, ls_judge_match *out,
-			 float *best, float *own)
+weigh_action(ls_judge_matching *m, const ls_judge_term *term, int i, float hit, bool against,
+			 ls_judge_match *out)
 {
-	const ls_judge_text *t = &m->row->text;
-	const ls_judge_atom *a = &t->atoms[i];
+	const ls_judge_atom *a = &m->row->text.atoms[i];
 	const ls_judge_word *w = &m->ctx->words.table[a->word];
-	ls_judge_concept contrary = ls_judge_concept_opposite((ls_judge_concept) term->concept);
-	bool against, program = a->client == LS_CLIENT_NONE;
-	float hit = action_hit(m, term, i, &against);
 
-	if (a->unreal && (term->pol != LS_POL_NEG || term->concept == LS_CONCEPT_EXPIRE))
-	{
-		m->masked[i] |= !against;
-		out->action_any |= !against;
-		*best = against || *best > hit ? *best : hit;
-		*own = program ? *best : *own;
-		return;
-	}
 	if (!against && !(term->noun && w->pol == LS_POL_POS))
 		m->masked[i] = 1;
-	if (hit > *best || *best == 0)
-		*best = against ? 0.8f : hit;
-	*own = program ? *best : *own;
-	if (ls_judge_row_negated(m->ctx, t, i) && term->pol != LS_POL_SKIP)
+	if (ls_judge_row_negated(m->ctx, &m->row->text, i) && term->pol != LS_POL_SKIP)
 		against = !against;
 	m->opposed = against;
-	m->reversed = against && (contrary == LS_CONCEPT_CLOSE || contrary == LS_CONCEPT_OPEN ||
-							  contrary == LS_CONCEPT_LOCK || contrary == LS_CONCEPT_UNLOCK);
+	/* undone later, which is no failure of the event */
+	m->reversed = against && (term->concept == LS_CONCEPT_OPEN || term->concept == LS_CONCEPT_LOCK);
 	if (against)
 		out->action = false;
-	else if (program) /* free text shows failures only */
-		affirm_action(m, term, i, hit, out);
+	else if (a->client == LS_CLIENT_NONE) /* free text shows failures only */
+	{
+		bool open = is_open(m, term, i);
+
+		out->action_any = true;
+		m->near_action |= is_near(m, a);
+		out->action |= !open;
+		m->exact_action |= !open && hit == 1.0f;
+		m->exact_action_past |= !open && hit == 1.0f && (a->flags & LS_ATOM_ED);
+		m->negative_hit |= !open && (term->pol == LS_POL_NEG || w->pol == LS_POL_NEG);
+	}
 }
 
 /*
@@ -381,101 +300,85 @@ match_action(ls_judge_matching *m, const ls_judge_term *term, ls_judge_match *ou
 {
 	const ls_judge_text *t = &m->row->text;
 	float best = 0;
+	bool near = false, against;
 
 	*own = 0;
 	if (!may_hold(m->row, term))
 		return 0;
-	locate_action(m, term);
+	for (int i = 0; i < t->n && !m->row->fields; i++)
+		near |= is_near(m, &t->atoms[i]) && is_heard(&t->atoms[i]) &&
+				(action_hit(m, term, i, &against) > 0 || against);
 	for (int i = 0; i < t->n; i++)
 	{
 		const ls_judge_atom *a = &t->atoms[i];
-		bool against;
 		float hit = action_hit(m, term, i, &against);
+		bool heard = is_heard(a),
+			 named = heard ? a->client == LS_CLIENT_NONE : names_item(m->item, a->client);
 
 		m->chosen |= hit > 0 && a->client != LS_CLIENT_NONE;
 		if ((hit <= 0 && !against) || a->client == LS_CLIENT_TEXT)
 			continue;
 		m->free |= a->client == LS_CLIENT_FREE;
-		if (!is_heard(a))
+		if (heard ? near && !is_near(m, a) : against)
+			continue;
+		hit = against ? 0.8f : hit;
+		best = hit > best ? hit : best;
+		*own = named && hit > *own ? hit : *own;
+		if (heard &&
+			!(a->unreal && (term->pol != LS_POL_NEG || term->concept == LS_CONCEPT_EXPIRE)))
+			weigh_action(m, term, i, hit, against, out);
+		else if (!against) /* names the item at most */
 		{
-			/* names the item at most */
-			if (against)
-				continue;
 			m->masked[i] = 1;
-			best = hit > best ? hit : best;
-			if (names_item(m->item, a->client))
-			{
-				out->action_any = true;
-				*own = hit > *own ? hit : *own;
-			}
-			continue;
+			out->action_any |= heard || named;
 		}
-		if ((m->near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause])))
-			continue;
-		weigh_action(m, term, i, out, &best, own);
 	}
 	return best;
 }
 
-/* What a row names of an item, word by word. */
-typedef struct tally
-{
-	float sum, own;       /* weight of the item's words in the row; of it, what no client chose */
-	float bad, bad_total; /* weight of what must be absent */
-	bool denied;          /* some of it, denied */
-	bool place;           /* an object of the item is missing: "to production" */
-	bool topic;           /* a word of the item that other rows hold is missing */
-	bool mailbox;
-	bool hit[LS_ITEM_IDENTS], exact[LS_ITEM_IDENTS], program[LS_ITEM_IDENTS];
-} tally;
-
 static void
-match_idents(ls_judge_matching *m, tally *y, ls_judge_match *out)
+match_idents(ls_judge_matching *m, ls_judge_match *out)
 {
 	const ls_judge_item *item = m->item;
 
 	out->idents = true;
-	out->exact_pair = true;
 	for (int k = 0; k < item->n_idents; k++)
 	{
 		const ls_judge_ident *id = &item->idents[k];
 		int level;
-		int at = find_ident(m, id, &y->exact[k], &level);
+		bool found = find_ident(m, id, &m->exact[k], &level) >= 0;
 
-		y->hit[k] = at >= 0;
-		y->mailbox |= at >= 0 && id->mailbox;
-		y->program[k] =
-			at >= 0 && (names_item(item, level) || (level == LS_CLIENT_PATH && id->path) ||
-						(level == LS_CLIENT_FREE && (id->path || id->dotted)));
-		m->free |= at >= 0 && level == LS_CLIENT_FREE;
+		m->hit[k] = found;
+		m->mailbox |= found && id->mailbox;
+		m->program[k] =
+			found && (names_item(item, level) || (level == LS_CLIENT_PATH && id->path) ||
+					  (level == LS_CLIENT_FREE && (id->path || id->dotted)));
+		m->free |= found && level == LS_CLIENT_FREE;
 		if (id->forbidden)
-		{
-			out->forbidden |= at >= 0;
-			continue;
-		}
-		if (at < 0)
-			out->idents = false;
+			out->forbidden |= found;
 		else
-			out->some_ident = true;
-		if (!y->exact[k])
-			out->exact_pair = false;
+			out->idents &= found;
+		m->inexact |= !id->forbidden && !m->exact[k];
 	}
 }
 
+/* Names, nouns and what must be absent. */
 static void
-match_subject(ls_judge_matching *m, tally *y, ls_judge_match *out)
+match_subject(ls_judge_matching *m, ls_judge_match *out)
 {
+	float bad = 0, bad_total = 0; /* weight of what must be absent */
+
 	for (int k = 0; k < m->item->n_terms; k++)
 	{
 		const ls_judge_term *term = &m->item->terms[k];
-		bool affirmed, missing;
+		bool affirmed;
 		float hit, named;
 
-		if (term->ident >= 0 && !term->forbidden && y->hit[term->ident])
+		if (term->ident >= 0 && !term->forbidden && m->hit[term->ident])
 		{
-			hit = term->weight * (y->exact[term->ident] ? 1.0f : 0.7f);
-			y->sum += hit;
-			y->own += y->program[term->ident] ? hit : 0;
+			hit = term->weight * (m->exact[term->ident] ? 1.0f : 0.7f);
+			m->sum += hit;
+			m->own += m->program[term->ident] ? hit : 0;
 			continue;
 		}
 		if (term->ident >= 0 || (term->role != LS_TERM_SUBJECT && !term->forbidden))
@@ -483,23 +386,25 @@ match_subject(ls_judge_matching *m, tally *y, ls_judge_match *out)
 		hit = match_noun(m, term, &affirmed, &named);
 		if (term->forbidden)
 		{
-			y->bad_total += term->weight;
-			y->bad += affirmed ? term->weight : 0;
-			y->denied |= hit > 0 && !affirmed;
+			bad_total += term->weight;
+			bad += affirmed ? term->weight : 0;
+			out->denied |= hit > 0 && !affirmed;
 			continue;
 		}
-		missing = hit == 0 && !term->unheld && term->weight >= 1.2f;
-		y->sum += term->weight * hit;
-		y->own += term->weight * named;
-		m->named |= hit > 0 && term->weight >= 1.2f;
+		m->sum += term->weight * hit;
+		m->own += term->weight * named;
 		m->held |= hit > 0;
-		y->topic |= missing;
-		y->place |= missing && term->object;
+		if (hit == 0 && !term->unheld && term->weight >= 1.2f)
+		{
+			m->topic = true;
+			m->place |= term->object;
+		}
 	}
+	out->forbidden |= bad_total > 0 && bad >= 0.6f * bad_total && !out->denied;
 }
 
 static void
-match_verbs(ls_judge_matching *m, tally *y, ls_judge_match *out)
+match_verbs(ls_judge_matching *m, ls_judge_match *out)
 {
 	for (int k = 0; k < m->item->n_terms; k++)
 	{
@@ -514,23 +419,14 @@ match_verbs(ls_judge_matching *m, tally *y, ls_judge_match *out)
 			m->mismatch = true;
 			hit = named = 0.8f;
 		}
-		y->sum += term->weight * hit;
-		y->own += term->weight * named;
+		m->sum += term->weight * hit;
+		m->own += term->weight * named;
 	}
-}
-
-/* Does the row show what must be absent? */
-static void
-weigh_forbidden(const ls_judge_matching *m, const tally *y, ls_judge_match *out)
-{
-	if (y->bad_total > 0 && y->bad >= 0.6f * y->bad_total && !y->denied)
-		out->forbidden = true;
-	out->denied = y->denied;
 }
 
 /* What the row says about the item that it names. */
 static void
-weigh_outcome(ls_judge_matching *m, const tally *y, ls_judge_match *out)
+weigh_outcome(ls_judge_matching *m, ls_judge_match *out)
 {
 	const ls_judge_item *item = m->item;
 	const ls_judge_text *t = &m->row->text;
@@ -541,8 +437,7 @@ weigh_outcome(ls_judge_matching *m, const tally *y, ls_judge_match *out)
 			if (t->atoms[i].stem == item->other->terms[k].stem)
 				m->masked[i] = 1;
 	/* The very thing is named, in whatever words. */
-	if (item->n_idents > 0 && out->some_ident && out->idents && out->exact_pair &&
-		out->relevance < 0.56f)
+	if (item->n_required > 0 && out->idents && !m->inexact && out->relevance < 0.56f)
 		out->relevance = 0.56f;
 	ls_judge_classify(m, out);
 	if (LS_JUDGE_RULE(FRACTION) && (item->whole > 0 || item->all) && !item->absent &&
@@ -555,7 +450,7 @@ weigh_outcome(ls_judge_matching *m, const tally *y, ls_judge_match *out)
 		out->class = LS_CLASS_PASS;
 		out->strength = 1;
 	}
-	if (out->class == LS_CLASS_PASS && ls_judge_doubtful(m, out, y->place, y->topic))
+	if (out->class == LS_CLASS_PASS && ls_judge_doubtful(m, out))
 		out->class = LS_CLASS_NONE;
 }
 
@@ -564,33 +459,23 @@ ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_
 				   ls_judge_match *out)
 {
 	ls_judge_matching m;
-	tally y;
 
 	memset(out, 0, sizeof(*out));
 	if (row->hostile || row->text.n == 0)
 		return;
-	memset(&y, 0, sizeof(y));
 	memset(&m, 0, sizeof(m));
 	m.ctx = ctx;
 	m.item = item;
 	m.row = row;
-	match_idents(&m, &y, out);
-	match_subject(&m, &y, out);
-	match_verbs(&m, &y, out);
-	weigh_forbidden(&m, &y, out);
-	out->named = m.named;
-	out->relevance = item->total > 0 ? y.sum / item->total : 0;
-	weigh_outcome(&m, &y, out);
+	match_idents(&m, out);
+	match_subject(&m, out);
+	match_verbs(&m, out);
+	out->relevance = item->total > 0 ? m.sum / item->total : 0;
+	weigh_outcome(&m, out);
 	/* Only what a client chose names the item. */
-	out->chosen = y.own < OWN && (m.chosen || m.free);
-	if (y.sum > 0 && y.own < OWN && !((y.mailbox || m.free) && out->class == LS_CLASS_FAIL))
-	{
-		bool forbidden = out->forbidden, chosen = out->chosen;
-		float relevance = out->relevance;
-
-		memset(out, 0, sizeof(*out));
-		out->chosen = chosen;
-		out->forbidden = forbidden;
-		out->relevance = forbidden ? relevance : 0;
-	}
+	out->chosen = m.own < OWN && (m.chosen || m.free);
+	if (m.sum > 0 && m.own < OWN && !((m.mailbox || m.free) && out->class == LS_CLASS_FAIL))
+		*out = (ls_judge_match){.chosen = out->chosen,
+								.forbidden = out->forbidden,
+								.relevance = out->forbidden ? out->relevance : 0};
 }

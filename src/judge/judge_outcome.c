@@ -234,17 +234,16 @@ is_partial(const ls_judge_ctx *ctx, const ls_judge_text *t)
 
 /*
  * Does a row that speaks for the item leave it open?  Rather no answer than a wrong `passed`.
- * `place` and `topic`: see ls_judge_match_row.
  */
 bool
-ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *out, bool place, bool topic)
+ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *out)
 {
 	const ls_judge_item *item = m->item;
 
 	if (item->negative || item->absent || item->http_low != 0 || out->report || out->fraction)
 		return false;
-	if ((place && LS_JUDGE_RULE(PLACE)) || m->denied)
+	if ((m->place && LS_JUDGE_RULE(PLACE)) || m->denied)
 		return true;
-	return (LS_JUDGE_RULE(YET) && yet_to_come(m)) || (topic && !m->held && !out->action_any) ||
+	return (LS_JUDGE_RULE(YET) && yet_to_come(m)) || (m->topic && !m->held && !out->action_any) ||
 		   (item->cond.op == LS_OP_NONE && is_partial(m->ctx, &m->row->text));
 }
