@@ -30,7 +30,6 @@ typedef enum span_kind
 	SPAN_BRACKET, /* [...] and {...} in prose */
 	SPAN_VALUE,   /* key=..., up to the next key */
 	SPAN_LABEL,   /* name: ..., up to the next label or key */
-	SPAN_COMMENT, /* SQL's and C's */
 	SPAN_REST     /* up to the end of the text around it */
 } span_kind;
 
@@ -58,9 +57,8 @@ typedef struct walk
 	bool has_message; /* JSON: a key msg or message */
 	bool has_event;   /* ... or event */
 	bool told;        /* there has been a msg or message */
-	bool too_deep;
-	bool access;    /* a request line was quoted: later quotations are the client's */
-	bool statement; /* of SQL */
+	bool access;      /* a request line was quoted: later quotations are the client's */
+	bool statement;   /* of SQL */
 } walk;
 
 static inline bool
@@ -247,11 +245,10 @@ level_of_value(walk *w, int key, int from, int to)
 static ls_judge_client
 level_of_quotation(const walk *w, const span *q, int to, size_t end)
 {
-	if (w->access || (w->statement && q->kind == SPAN_SINGLE))
+	if (w->access || w->statement)
 		return LS_CLIENT_TEXT;
 	/* klog's message, a column, the whole text */
-	if (q->at == 0 || w->s[q->at - 1] == ',' || w->s[q->at - 1] == ']' ||
-		(q->at > 1 && w->s[q->at - 2] == ']') ||
+	if (q->at == 0 || w->s[q->at - 1] == ',' || (q->at > 1 && w->s[q->at - 2] == ']') ||
 		(end + 1 < w->len && (w->s[end + 1] == ',' || w->s[end + 1] == ':')))
 		return LS_CLIENT_NONE;
 	/* test "handles a failed handshake" ...; else a sentence that somebody wrote */
@@ -305,23 +302,20 @@ static void
 finish_quotation(walk *w, const span *q, int to, size_t end)
 {
 	span_kind holder = w->stack[w->depth].kind;
-	int key = q->key;
+	bool json = holder == SPAN_OBJECT || holder == SPAN_LIST;
 	size_t next = end + 1;
 
-	if (holder == SPAN_OBJECT || holder == SPAN_LIST)
-	{
-		while (next < w->len && w->s[next] == ' ')
-			next++;
-		if (holder == SPAN_OBJECT && next < w->len && (w->s[next] == ':' || w->s[next] == '='))
-			return; /* a key */
-		mark(w, q->from, to,
-			 key >= 0 ? level_of_value(w, key, q->from, to) : level_of_words(w, q->from, to, true));
-	}
-	else if (is_request(w, q, to, end))
+	while (next < w->len && w->s[next] == ' ')
+		next++;
+	if (holder == SPAN_OBJECT && next < w->len && (w->s[next] == ':' || w->s[next] == '='))
+		return; /* a key */
+	if (!json && is_request(w, q, to, end))
 		mark_request(w, q, to);
 	else
 		mark(w, q->from, to,
-			 key >= 0 ? level_of_value(w, key, q->from, to) : level_of_quotation(w, q, to, end));
+			 q->key >= 0 ? level_of_value(w, q->key, q->from, to)
+			 : json      ? level_of_words(w, q->from, to, true)
+						 : level_of_quotation(w, q, to, end));
 }
 
 /*
@@ -415,9 +409,8 @@ begin(walk *w, span_kind kind, int from, size_t at)
 
 	if (w->depth == MAX_SPANS)
 	{
-		if (!w->too_deep)
+		if (from < w->t->n && w->t->atoms[from].client != LS_CLIENT_TEXT)
 			mark(w, from, w->t->n, LS_CLIENT_TEXT);
-		w->too_deep = true;
 		return NULL;
 	}
 	p = &w->stack[++w->depth];
@@ -551,9 +544,9 @@ label(walk *w, int i)
 {
 	if (w->stack[w->depth].kind == SPAN_LABEL)
 		finish(w, key_begin(w, i), end_of(w, i), false);
-	if (introduces(w, i) || (in(w, i, LS_SET_CLIENT) && !key_tells(w, i)))
+	if (introduces(w, i) || in(w, i, LS_SET_CLIENT))
 		begin_rest(w, i + 1, LS_CLIENT_TEXT);
-	else if (in(w, i, LS_SET_REPEAT) || in(w, i - 1, LS_SET_REJECT) || in(w, i - 2, LS_SET_REJECT))
+	else if (in(w, i, LS_SET_REPEAT) || in(w, i - 1, LS_SET_REJECT))
 		begin_rest(w, i + 1, LS_CLIENT_FREE);
 	else if (in(w, i, LS_SET_LABEL))
 		begin(w, SPAN_LABEL, i + 1, end_of(w, i));
@@ -571,11 +564,7 @@ key_sign(walk *w, int i, size_t at)
 		return;
 	if (w->s[at] == ':')
 	{
-		size_t value = at + 1;
-
-		while (value < w->len && w->s[value] == ' ')
-			value++;
-		if (next == ' ' && (value >= w->len || strchr("\"'\\", w->s[value]) == NULL))
+		if (next == ' ')
 			label(w, i - 1);
 		return;
 	}
@@ -643,22 +632,13 @@ sign(walk *w, int i, size_t at)
 			break;
 		case '<':
 		case '#':
-			if (stands(w, at, "<!--"))
-				begin(w, SPAN_COMMENT, i, at);
-			else if (is_chat(w, i, at))
+			if (stands(w, at, "<!--") || is_chat(w, i, at))
 				begin_rest(w, i, LS_CLIENT_FREE);
 			break;
 		case '/':
-			if (stands(w, at, "/*") && !stands(w, at, "/*/"))
-				begin(w, SPAN_COMMENT, i, at);
-			break;
 		case '-':
-			if (w->statement && stands(w, at, "-- "))
+			if (stands(w, at, "/*") || (w->statement && stands(w, at, "-- ")))
 				begin_rest(w, i, LS_CLIENT_FREE);
-			/* FALLTHROUGH */
-		case '*':
-			if ((stands(w, at, "-->") || stands(w, at, "*/")) && find_span(w, SPAN_COMMENT, 0) > 0)
-				finish_from(w, find_span(w, SPAN_COMMENT, 0), i, at);
 			break;
 		default:
 			break;
@@ -672,22 +652,20 @@ sign(walk *w, int i, size_t at)
 static bool
 is_name(const walk *w, int i, int end)
 {
-	const ls_judge_text *t = w->t;
-	int slashes = t->atoms[i].off > 0 && w->s[t->atoms[i].off - 1] == '/' ? 2 : 0;
+	bool path = w->t->atoms[i].off > 0 && w->s[w->t->atoms[i].off - 1] == '/';
 	bool claimed = false, dotted = false, mailbox = false;
 
 	for (int k = i; k < end; k++)
 	{
-		const ls_judge_atom *a = &t->atoms[k];
+		const ls_judge_atom *a = &w->t->atoms[k];
 
-		slashes += k > i && a->sep == LS_SEP_SLASH;
 		mailbox |= k > i && strchr("@+", w->s[a->off - 1]) != NULL;
 		if (claims(w, k))
 			claimed = true, dotted = false;
 		else
 			dotted |= claimed && a->sep == LS_SEP_DOT && a->kind == LS_ATOM_WORD && a->len > 1;
 	}
-	return claimed && (dotted || mailbox || slashes > 1);
+	return claimed && (dotted || mailbox || path);
 }
 
 /* Atom `i` of prose: a name, what a server refuses, "user X", "password for X", "bob said X". */
@@ -719,8 +697,7 @@ word(walk *w, int i)
 	{
 		for (to = i + 2; to < w->t->n && is_joined(w, to);)
 			to++;
-		/* "user created: ..." */
-		if (i + 1 < w->t->n && !(end_of(w, to - 1) < w->len && w->s[end_of(w, to - 1)] == ':'))
+		if (i + 1 < w->t->n)
 			mark(w, i + 1, to, LS_CLIENT_USER);
 	}
 }

@@ -11,6 +11,8 @@
  */
 #include "src/judge/judge_internal.h"
 
+#define VIOLATION "shows what must not occur"
+
 static bool
 fails(const ls_judge_row *row)
 {
@@ -21,19 +23,17 @@ fails(const ls_judge_row *row)
 }
 
 static bool
+has_status(const ls_judge_item *item, int status)
+{
+	return item->http_low != 0 && status >= item->http_low && status <= item->http_high;
+}
+
+static bool
 violates(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_row *row,
 		 const ls_judge_match *m)
 {
-	/* "checking for X ... ok" says that X was looked for */
-	if (m->class == LS_CLASS_PASS && m->strength >= 2 && row->text.n > 0 &&
-		ctx->words.table[row->text.atoms[0].word].concept == LS_CONCEPT_VERIFY && !fails(row))
-		return false;
 	if (item->http_low != 0)
-	{
-		int status = ls_judge_row_status(ctx, row);
-
-		return status >= item->http_low && status <= item->http_high;
-	}
+		return has_status(item, ls_judge_row_status(ctx, row));
 	return item->errors ? fails(row) : m->forbidden;
 }
 
@@ -68,40 +68,47 @@ ls_judge_item_surveys(const ls_judge_item *item)
 	return (item->absent || item->http_low != 0) && item->n_required == 0 && !item->has_name;
 }
 
+/* The first row that shows what must be absent, and the first that denies it; -1: none. */
+static bool
+search(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, int64_t *bad, int64_t *clean)
+{
+	size_t n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, limit));
+
+	*bad = *clean = -1;
+	for (size_t i = 0; i < n && *bad < 0; i++)
+	{
+		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->candidates[i]);
+		ls_judge_match m;
+
+		if (row == NULL)
+			return false;
+		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
+		ls_judge_match_row(ctx, item, row, &m);
+		if (m.forbidden)
+			*bad = ctx->candidates[i];
+		if (m.denied && *clean < 0)
+			*clean = ctx->candidates[i];
+	}
+	return true;
+}
+
 /* The subject is the log as a whole: every row is about it. */
 static bool
 decide_absence_anywhere(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
 {
-	int64_t first = -1;
+	int64_t bad = -1, clean;
 
 	if (!ls_judge_survey(ctx, ctx->n_rows))
 		return false;
-	for (size_t r = 0; r < ctx->n_rows && item->http_low != 0 && first < 0; r++)
-		if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
-			first = (int64_t) r;
-	if (first < 0 && item->errors && item->http_low == 0)
-		first = ctx->first_fail;
-	if (!item->errors && item->http_low == 0)
-	{
-		size_t n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, ctx->n_rows));
-
-		for (size_t i = 0; i < n && first < 0; i++)
-		{
-			uint32_t r = ctx->candidates[i];
-			const ls_judge_row *row = ls_judge_row_get(ctx, r);
-			ls_judge_match m;
-
-			if (row == NULL)
-				return false;
-			ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
-			ls_judge_match_row(ctx, item, row, &m);
-			if (!row->hostile && violates(ctx, item, row, &m))
-				first = r;
-		}
-	}
-	if (first >= 0)
-		*d = ls_judge_decide_row(LS_FINDING_FAILED, (uint32_t) first, "shows what must not occur",
-								 0.9);
+	for (size_t r = 0; r < ctx->n_rows && bad < 0; r++)
+		if (has_status(item, ctx->http[r]))
+			bad = (int64_t) r;
+	if (item->errors && item->http_low == 0)
+		bad = ctx->first_fail;
+	else if (item->http_low == 0 && !search(ctx, item, ctx->n_rows, &bad, &clean))
+		return false;
+	if (bad >= 0)
+		*d = ls_judge_decide_row(LS_FINDING_FAILED, (uint32_t) bad, VIOLATION, 0.9);
 	else if (ctx->n_rows == 0)
 		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "there are no rows", 0.8);
 	else
@@ -117,39 +124,21 @@ decide_absence_anywhere(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_d
 static bool
 decide_by_forbidden(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
 {
-	size_t n;
-	int64_t clean = -1;
+	int64_t bad, clean;
 	bool known = false;
 
 	for (int k = 0; k < item->n_terms; k++)
 	known |= item->terms[k].forbidden && !item->terms[k].unheld &&
 			 item->terms[k].concept != LS_CONCEPT_ERROR &&
 			 item->terms[k].concept != LS_CONCEPT_RESULT;
-	if (!LS_JUDGE_RULE(FORBIDDEN) || item->n_required > 0 || item->errors || item->http_low != 0 ||
-		!known)
+	if (!LS_JUDGE_RULE(FORBIDDEN) || !known || item->n_required > 0 || item->errors ||
+		item->http_low != 0)
 		return true;
-	n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, 400));
-	for (size_t i = 0; i < n; i++)
-	{
-		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->candidates[i]);
-		ls_judge_match m;
-
-		if (row == NULL)
-			return false;
-		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
-		ls_judge_match_row(ctx, item, row, &m);
-		if (row->hostile)
-			continue;
-		if (m.forbidden)
-		{
-			*d = ls_judge_decide_row(LS_FINDING_FAILED, ctx->candidates[i],
-									 "shows what must not occur", 0.82);
-			return true;
-		}
-		if (m.denied && clean < 0)
-			clean = ctx->candidates[i];
-	}
-	if (clean >= 0)
+	if (!search(ctx, item, 400, &bad, &clean))
+		return false;
+	if (bad >= 0)
+		*d = ls_judge_decide_row(LS_FINDING_FAILED, (uint32_t) bad, VIOLATION, 0.82);
+	else if (clean >= 0)
 		*d = ls_judge_decide_row(LS_FINDING_PASSED, (uint32_t) clean,
 								 "says so, and no row contradicts it", 0.82);
 	return true;
@@ -159,8 +148,7 @@ bool
 ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
 						ls_judge_decision *d)
 {
-	const ls_judge_hit *clean = NULL, *seen = NULL;
-	size_t scope = 0;
+	const ls_judge_hit *seen = NULL;
 	bool troubled = false;
 
 	if (item->n_required == 0 && !item->has_name)
@@ -176,53 +164,46 @@ ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 			continue;
 		if (violates(ctx, item, row, &h->m))
 		{
-			*d = ls_judge_decide_row(LS_FINDING_FAILED, h->row, "shows what must not occur", 0.9);
+			*d = ls_judge_decide_row(LS_FINDING_FAILED, h->row, VIOLATION, 0.9);
 			return true;
 		}
-		scope++;
 		seen = h;
 		troubled |= LS_JUDGE_RULE(TROUBLED) && fails(row);
-		for (int k = 0; k < row->n_cues; k++)
-			if (row->cues[k].class == LS_CLASS_CLEAN)
-				clean = h;
 	}
-	if (scope == 0)
+	if (seen == NULL)
 	{
 		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.8);
 		return decide_by_forbidden(ctx, item, d);
 	}
-	if (clean != NULL)
-		*d = ls_judge_decide_row(LS_FINDING_PASSED, clean->row,
-								 "says so, and no row contradicts it", 0.9);
-	else if (troubled)
+	if (troubled)
 		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "rows about it tell failures of another kind",
 							 0.45);
 	else
 		*d = ls_judge_decide_row(LS_FINDING_PASSED, seen->row,
-								 "is about it, and no row shows what must not occur", 0.82);
+								 "is about it, and no row shows what must not occur", 0.85);
 	return true;
 }
 
-
-static ls_str
-format_value(ls_arena *arena, double v, const ls_judge_cond *cond)
+/* Is the value within the limit of the item?  Decided by a row, with the value as a note. */
+static ls_judge_decision
+decide_value(ls_judge_ctx *ctx, const ls_judge_item *item, double value, uint32_t row,
+			 const char *const why[2], double confidence)
 {
+	static const char *const units[] = {[LS_DIM_NONE] = "",
+										[LS_DIM_TIME] = " s",
+										[LS_DIM_BYTES] = " bytes",
+										[LS_DIM_PERCENT] = "%",
+										[LS_DIM_DEGREE] = ""};
+	bool holds = ls_judge_number_holds(&item->cond, value);
+	bool ms = item->cond.dim == LS_DIM_TIME && value < 1;
+	ls_judge_decision d = ls_judge_decide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, row,
+											  why[holds], confidence);
 	ls_buf buf;
-	double shown = v;
-	const char *unit = "";
 
-	if (cond->dim == LS_DIM_TIME)
-	{
-		unit = v < 1 ? " ms" : " s";
-		shown = v < 1 ? v * 1000 : v;
-	}
-	else if (cond->dim == LS_DIM_PERCENT)
-		unit = "%";
-	else if (cond->dim == LS_DIM_BYTES)
-		unit = " bytes";
-	ls_buf_init(&buf, arena);
-	ls_buf_printf(&buf, "%.10g%s", shown, unit);
-	return ls_str_make(buf.failed ? "" : buf.data, buf.failed ? 0 : buf.len);
+	ls_buf_init(&buf, ctx->arena);
+	ls_buf_printf(&buf, "%.10g%s", ms ? value * 1000 : value, ms ? " ms" : units[item->cond.dim]);
+	d.note = ls_str_make(buf.data, buf.failed ? 0 : buf.len);
+	return d;
 }
 
 /* What the rows about an item with a threshold give. */
@@ -268,45 +249,11 @@ note_row(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hit *h,
 		v->last_clock = clock;
 	}
 	if (h->m.relevance >= 0.8f && h->m.class != LS_CLASS_NONE &&
-		(item->negative ? h->m.class == LS_CLASS_PASS : true))
+		(!item->negative || h->m.class == LS_CLASS_PASS))
 	{
 		v->count++;
 		v->counted = h->row;
 	}
-}
-
-static ls_judge_decision
-decide_by_value(ls_judge_ctx *ctx, const ls_judge_item *item, const measured *v)
-{
-	const ls_judge_cond *cond = &item->cond;
-	const ls_judge_hit *chosen = v->bad ? v->bad : v->last;
-	double value = v->bad ? v->bad_value : v->last_value;
-	ls_judge_decision d;
-
-	if (item->at_end)
-		chosen = v->last, value = v->last_value;
-	else if ((item->any || (cond->op >= LS_OP_GT && !item->all)) && v->good)
-		chosen = v->good, value = v->good_value;
-	if (!ls_judge_number_holds(cond, value))
-		d = ls_judge_decide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.92);
-	else
-		d = ls_judge_decide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.95);
-	d.note = format_value(ctx->arena, value, cond);
-	return d;
-}
-
-static ls_judge_decision
-decide_by_clock(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
-				const measured *v)
-{
-	double took = v->last_clock - v->first_clock;
-	bool holds = ls_judge_number_holds(&item->cond, took);
-	ls_judge_decision d = ls_judge_decide_row(
-		holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, rows->list[rows->n - 1].row,
-		holds ? "is within the limit" : "is beyond the limit", 0.82);
-
-	d.note = format_value(ctx->arena, took, &item->cond);
-	return d;
 }
 
 /* Counts the rows with a status code of the item's class; does any row have a code? */
@@ -319,7 +266,7 @@ count_status(const ls_judge_ctx *ctx, const ls_judge_item *item, measured *v)
 	for (uint32_t r = 0; r < ctx->n_rows; r++)
 	{
 		any |= ctx->http[r] != 0;
-		if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
+		if (has_status(item, ctx->http[r]))
 		{
 			v->count++;
 			v->counted = r;
@@ -330,30 +277,27 @@ count_status(const ls_judge_ctx *ctx, const ls_judge_item *item, measured *v)
 
 static ls_judge_decision
 decide_by_count(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
-				measured *v)
+				const measured *v)
 {
-	static const char *const why[2][2] = {
-		{"is one of the rows looked at; none counts, which is too few",
-		 "is one of the rows looked at; none counts, which is within the limit"},
-		{"is the last row that counts; their number is beyond the limit",
-		 "is the last row that counts; their number is within the limit"}};
-	bool holds = ls_judge_number_holds(&item->cond, (double) v->count);
-	ls_judge_decision d;
+	static const char *const none[] = {
+		"is one of the rows looked at; none counts, which is too few",
+		"is one of the rows looked at; none counts, which is within the limit"};
+	static const char *const some[] = {
+		"is the last row that counts; their number is beyond the limit",
+		"is the last row that counts; their number is within the limit"};
+	double confidence = ls_judge_number_holds(&item->cond, (double) v->count) ? 0.85 : 0.45;
 
-	if (item->http_low == 0 && v->count == 0 && rows->best < LS_RELEVANT)
-		return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.82);
-	if (v->count == 0 && rows->n > 0)
-		v->counted = rows->list[0].row;
-	d = ls_judge_decide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
-							why[v->count > 0][holds], holds ? 0.85 : 0.45);
 	if (v->count > 0)
-		d.note = format_value(ctx->arena, (double) v->count, &item->cond);
-	return d;
+		return decide_value(ctx, item, (double) v->count, v->counted, some, confidence);
+	if (item->http_low == 0 && rows->best < LS_RELEVANT)
+		return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.82);
+	return decide_value(ctx, item, 0, rows->n > 0 ? rows->list[0].row : 0, none, confidence);
 }
 
 ls_judge_decision
 ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows)
 {
+	static const char *const why[] = {"is beyond the limit", "is within the limit"};
 	const ls_judge_cond *cond = &item->cond;
 	ls_judge_decision plain = ls_judge_decide_plain(item, rows);
 	measured v;
@@ -367,13 +311,18 @@ ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item, const ls
 		if (row != NULL && h->m.relevance >= LS_RELEVANT && h->m.relevance >= rows->best - 0.25f)
 			note_row(ctx, item, h, row, &v);
 	}
+	if (v.good != NULL && (v.bad == NULL || item->any || (cond->op >= LS_OP_GT && !item->all)) &&
+		!item->at_end)
+		return decide_value(ctx, item, v.good_value, v.good->row, why, 0.95);
 	if (v.last != NULL)
-		return decide_by_value(ctx, item, &v);
+		return item->at_end ? decide_value(ctx, item, v.last_value, v.last->row, why, 0.93)
+							: decide_value(ctx, item, v.bad_value, v.bad->row, why, 0.92);
 	if (plain.status == LS_FINDING_FAILED)
 		return plain;
 	if (cond->dim == LS_DIM_TIME && v.clocks >= 2 && v.last_clock >= v.first_clock)
-		return decide_by_clock(ctx, item, rows, &v);
-	if (ctx->n_rows > 0 && item->http_low != 0 && !item->has_name && item->n_required == 0)
+		return decide_value(ctx, item, v.last_clock - v.first_clock, rows->list[rows->n - 1].row,
+							why, 0.82);
+	if (ctx->n_rows > 0 && ls_judge_item_surveys(item))
 	{
 		if (!ls_judge_survey(ctx, ctx->n_rows))
 			return plain;
