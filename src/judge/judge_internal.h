@@ -82,7 +82,6 @@ typedef enum ls_judge_kind
 #define LS_ATOM_ING 0x04     /* ends in -ing */
 #define LS_ATOM_ED 0x08      /* ends in -ed */
 #define LS_ATOM_TIME 0x20    /* part of a date or of a clock time */
-#define LS_ATOM_PAREN 0x40   /* an opening bracket stands before it */
 #define LS_ATOM_EMPTY 0x80   /* an empty value ("") follows */
 
 /*
@@ -124,21 +123,6 @@ typedef struct ls_judge_memo
 	uint64_t key; /* 0: empty */
 	ls_judge_atom atom;
 } ls_judge_memo;
-
-typedef struct ls_judge_scan
-{
-	ls_str text;
-	const struct ls_judge_words *words;
-	ls_judge_memo *memo;
-	size_t pos;
-	ls_judge_atom queue[8]; /* atoms of a run that was split */
-	int queued, taken;
-} ls_judge_scan;
-
-extern bool ls_judge_scan_next(ls_judge_scan *scan, ls_judge_atom *atom);
-
-/* Gives `a` the hash of itself with the short word `b` after it. */
-extern void ls_judge_atom_join(ls_str text, ls_judge_atom *a, const ls_judge_atom *b);
 
 /* Hash of a lower-case word's stem, as atoms carry it; the stem of one, in place: its length. */
 #define LS_STEM_MAX 48 /* longer words are hashed without stemming */
@@ -183,17 +167,6 @@ ls_judge_is(ls_str word, const char *lower)
 	return word.len > 0 && (word.data[0] | 0x20) == lower[0] &&
 		   ls_str_eq_nocase(word, ls_str_make(lower, strlen(lower)));
 }
-
-static inline bool
-ls_judge_is_in(ls_str word, const char *const *list, size_t n)
-{
-	for (size_t k = 0; k < n; k++)
-		if (ls_judge_is(word, list[k]))
-			return true;
-	return false;
-}
-
-#define LS_JUDGE_IS_IN(word, list) ls_judge_is_in(word, list, sizeof(list) / sizeof((list)[0]))
 
 /* Is it one of the words, which blanks separate? */
 static inline bool
@@ -535,8 +508,6 @@ extern void ls_judge_hostile_init(ls_judge_phrases *phrases);
 extern size_t ls_judge_hostile_begin(const ls_judge_phrases *phrases, ls_str text);
 /* judge_client.c: gives the atoms of a row their level of ls_judge_client. */
 extern void ls_judge_client_mark(const ls_judge_ctx *ctx, ls_judge_text *text);
-/* The first atom that ends after `at`. */
-extern int ls_judge_atom_at(const ls_judge_text *text, size_t at);
 /* Takes advice out of a row and marks what it only announces. */
 extern void ls_judge_advice_mark(const ls_judge_ctx *ctx, ls_judge_row *row);
 

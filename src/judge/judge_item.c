@@ -232,41 +232,6 @@ is_status_number(const parse *p, int i, int begin)
 				  "status code http answer return respond reply with a an is was " REPLIES);
 }
 
-static int
-add_ident(const parse *p, ls_judge_item *item, int i, int n)
-{
-	ls_judge_ident *id;
-	char whole[48];
-	size_t len = 0;
-
-	if (item->n_idents >= LS_ITEM_IDENTS || n > LS_IDENT_ATOMS)
-		return -1;
-	id = &item->idents[item->n_idents];
-	memset(id, 0, sizeof(*id));
-	for (int k = 0; k < n; k++)
-	{
-		const ls_judge_atom *a = &p->t->atoms[i + k];
-
-		id->atoms[id->n++] = a->stem;
-		for (int c = 0; c < a->len && len < sizeof(whole); c++)
-		{
-			char ch = p->t->text.data[a->off + (uint32_t) c];
-
-			whole[len++] = (char) (ch >= 'A' && ch <= 'Z' ? ch + 32 : ch);
-		}
-	}
-	for (int k = 1; k < n; k++)
-		id->dotted |= p->t->atoms[i + k].sep == LS_SEP_DOT &&
-					  p->t->atoms[i + k].kind == LS_ATOM_WORD &&
-					  !(p->t->atoms[i + k].flags & LS_ATOM_CAPITAL);
-	if (n > 1 && len < sizeof(whole))
-		id->whole = ls_judge_stem(whole, len);
-	id->path = p->t->atoms[i].off > 0 && p->t->text.data[p->t->atoms[i].off - 1] == '/';
-	for (int k = 1; k < n; k++)
-		id->mailbox |= p->t->text.data[p->t->atoms[i + k].off - 1] == '@';
-	return item->n_idents++;
-}
-
 /* Is it after the verb of a sentence with "every"? */
 static bool
 is_predicate(const parse *p, int at)
@@ -289,29 +254,47 @@ is_predicate(const parse *p, int at)
 static void
 add_identifier(parse *p, ls_judge_item *item, int i, int n, bool pair, bool forbidden)
 {
-	int ident = add_ident(p, item, i, n);
+	const ls_judge_text *t = p->t;
+	bool fits = item->n_idents < LS_ITEM_IDENTS && n <= LS_IDENT_ATOMS;
+	ls_judge_ident *id = &item->idents[fits ? item->n_idents : 0];
+	char whole[48];
+	size_t len = 0;
 
+	item->has_name = true;
 	for (int k = 0; k < n; k++)
 	{
+		const ls_judge_atom *a = &t->atoms[i + k];
 		ls_judge_term *term = add_term(p, item, i + k, LS_TERM_SUBJECT, k == n - 1 ? 3.0f : 0.0f);
 
+		p->used[i + k] = true;
 		if (term != NULL)
 		{
-			term->ident = (int8_t) ident;
-			if (pair && k == 0 && n > 1)
-				term->weight = 0.5f;
+			term->ident = (int8_t) (fits ? item->n_idents : -1);
 			term->concept = LS_CONCEPT_NONE;
 			term->pol = LS_POL_NONE;
 			term->forbidden = forbidden;
 		}
-		p->used[i + k] = true;
+		if (!fits)
+			continue;
+		id->atoms[id->n++] = a->stem;
+		id->dotted |= k > 0 && a->sep == LS_SEP_DOT && a->kind == LS_ATOM_WORD &&
+					  !(a->flags & LS_ATOM_CAPITAL);
+		id->mailbox |= k > 0 && t->text.data[a->off - 1] == '@';
+		for (int c = 0; c < a->len && len < sizeof(whole); c++, len++)
+		{
+			char letter = t->text.data[a->off + (uint32_t) c];
+
+			whole[len] = (char) (letter >= 'A' && letter <= 'Z' ? letter + 32 : letter);
+		}
 	}
-	if (ident >= 0)
-	{
-		item->idents[ident].pair = pair;
-		item->idents[ident].forbidden = forbidden;
-	}
-	item->has_name = true;
+	if (!fits)
+		return;
+	id->pair = pair;
+	id->forbidden = forbidden;
+	id->path = t->atoms[i].off > 0 && t->text.data[t->atoms[i].off - 1] == '/';
+	if (n > 1 && len < sizeof(whole))
+		id->whole = ls_judge_stem(whole, len); /* when written as one word */
+	item->n_idents++;
 }
 
 /* GET, POST: a row of another method is about something else. */
@@ -481,8 +464,6 @@ weigh_word(const parse *p, int begin, int end, int i, ls_judge_item *item, bool 
 		item->has_outcome = true;
 		return true;
 	}
-	if (w->pol == LS_POL_NEG && (result || w->concept == LS_CONCEPT_ERROR))
-		*weight = 0.8f;
 	if (w->pol >= LS_POL_ACT && w->pol <= LS_POL_PART && is_light(p, i))
 		*weight = 0.4f;
 	if (w->pol != LS_POL_NONE)
@@ -595,7 +576,7 @@ settle_absence(ls_judge_item *item)
 	item->errors = bad && !other;
 }
 
-/* "3 of 3 replicas", "3/3", "all 3", "all of the 3": how many there are, when all are asked for. */
+/* "3 of 3 replicas", "3/3": how many there are, when all are asked for. */
 static long
 find_whole(parse *p, int begin, int end)
 {
@@ -610,18 +591,6 @@ find_whole(parse *p, int begin, int end)
 			continue;
 		p->used[i] = p->used[i + n - 1] = true; /* its numbers name nothing */
 		return whole;
-	}
-	for (int i = begin; i + 1 < end; i++)
-	{
-		int next = i + 1;
-
-		if (word_of(p, i)->pol != LS_POL_ALL)
-			continue;
-		next += is(p, next, "of");
-		next += is(p, next, "the");
-		whole = next < end ? ls_judge_plain_number(t, next) : 0;
-		if (whole >= 2 && whole < 1000000)
-			return whole;
 	}
 	return 0;
 }

@@ -28,62 +28,33 @@ static const uint8_t classes[256] = {
 	['A' ... 'Z'] = CC_UPPER, ['a' ... 'z'] = CC_LOWER, [0x80 ... 0xFF] = CC_HIGH,
 };
 
-static inline char_class
-classify(unsigned char c)
-{
-	return (char_class) classes[c];
-}
-
-static inline bool
-is_word_byte(unsigned char c)
-{
-	char_class k = classify(c);
-
-	return k == CC_LOWER || k == CC_UPPER || k == CC_DIGIT || k == CC_HIGH;
-}
-
 /* Folded and stemmed hash of a word as it stands in the text; `whole` gets that of it unstemmed. */
 static uint64_t
-stem_text(const char *p, size_t len, bool high, uint64_t *whole)
+stem_text(const char *p, size_t len, uint64_t *whole)
 {
-	char buf[LS_STEM_MAX];
-	size_t n = 0;
+	char room[2 * LS_STEM_MAX]; /* folding makes no word twice as long */
+	ls_buf folded = {.data = room, .capacity = sizeof(room)};
 
 	*whole = 0;
-	if (len > sizeof(buf))
+	if (len > LS_STEM_MAX)
 		return ls_judge_hash_word(p, len);
-	if (!high)
+	for (const char *end = p + len; p < end;)
 	{
-		for (size_t i = 0; i < len; i++)
-			buf[n++] = (char) (p[i] >= 'A' && p[i] <= 'Z' ? p[i] + 32 : p[i]);
-		*whole = ls_judge_hash_word(buf, n);
-		return ls_judge_hash_word(buf, ls_judge_stem_word(buf, n));
-	}
-	/* Folding keeps or shrinks almost every letter; what grows is left as it is. */
-	for (const char *pos = p, *end = p + len; pos < end;)
-	{
-		const char *before = pos;
-		uint32_t c = ls_unicode_fold(ls_utf8_next(&pos, end));
-		size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-		if (pos <= before || size > (size_t) (pos - before))
-			return ls_judge_hash_word(p, len);
-		if (size == 1)
-			buf[n++] = (char) c;
+		if (*p & 0x80)
+			ls_utf8_append(&folded, ls_unicode_fold(ls_utf8_next(&p, end)));
 		else
 		{
-			for (size_t i = size - 1; i > 0; i--, c >>= 6)
-				buf[n + i] = (char) (0x80 | (c & 0x3F));
-			buf[n] = (char) ((0xF0 << (4 - size)) | c);
-			n += size;
+			ls_buf_char(&folded, (char) (*p >= 'A' && *p <= 'Z' ? *p + 32 : *p));
+			p++;
 		}
 	}
-	return ls_judge_hash_word(buf, ls_judge_stem_word(buf, n));
+	*whole = ls_judge_hash_word(room, folded.len);
+	return ls_judge_hash_word(room, ls_judge_stem_word(room, folded.len));
 }
 
 /* What stands between two atoms. */
 static ls_judge_sep
-separator(const char *p, size_t n, bool *paren, bool *empty)
+separator(const char *p, size_t n, bool *empty)
 {
 	static const uint8_t single[256] = {
 		['_'] = LS_SEP_TIGHT, ['-'] = LS_SEP_TIGHT,  ['.'] = LS_SEP_DOT, ['/'] = LS_SEP_SLASH,
@@ -92,7 +63,7 @@ separator(const char *p, size_t n, bool *paren, bool *empty)
 	};
 	bool comma = false, equal = false, space = false, colon = false;
 
-	*paren = *empty = false;
+	*empty = false;
 	if (n == 0)
 		return LS_SEP_NONE;
 	if (n == 1 && single[(unsigned char) *p] != 0)
@@ -107,7 +78,6 @@ separator(const char *p, size_t n, bool *paren, bool *empty)
 		equal |= p[i] == '=' || (p[i] == ':' && i > 0 && p[i - 1] == '"');
 		colon |= p[i] == ':';
 		space |= p[i] == ' ';
-		*paren |= p[i] == '(' || p[i] == '[';
 		*empty |= p[i] == '"' && next == '"';
 	}
 	if (comma)
@@ -137,30 +107,44 @@ high_kind(const char *p, const char *end, size_t *len)
 	return 1;
 }
 
+typedef struct scan
+{
+	const ls_judge_ctx *ctx;
+	ls_str text;
+	ls_judge_atom *atoms;
+	int n, max;
+} scan;
+
+static inline char_class
+class_at(const scan *scan, size_t i)
+{
+	return i < scan->text.len ? (char_class) classes[(unsigned char) scan->text.data[i]] : CC_SIGN;
+}
+
+/* Adds an atom. */
 static void
-push(ls_judge_scan *scan, size_t off, size_t len, ls_judge_kind kind, bool high)
+push(scan *scan, size_t off, size_t len, ls_judge_kind kind)
 {
 	const char *p = scan->text.data + off;
 	uint64_t key = ls_judge_hash_word(p, len), whole;
-	ls_judge_memo *memo = &scan->memo[key >> 32 & (LS_MEMO - 1)];
-	ls_judge_atom *a;
+	ls_judge_memo *memo = &scan->ctx->memo[key >> 32 & (LS_MEMO - 1)];
+	ls_judge_atom *a = &memo->atom;
 	size_t upper = 0;
 
-	if (scan->queued >= (int) (sizeof(scan->queue) / sizeof(scan->queue[0])))
+	if (scan->n == scan->max)
 		return;
-	if (memo->key != key || memo->atom.kind != kind)
+	if (memo->key != key || a->kind != kind)
 	{
 		memo->key = key;
-		a = &memo->atom;
 		*a = (ls_judge_atom){.kind = (uint8_t) kind, .sep = LS_SEP_NONE};
 		a->len = (uint16_t) (len > UINT16_MAX ? UINT16_MAX : len);
-		a->stem = stem_text(p, len, high, &whole);
-		a->word = kind == LS_ATOM_NUMBER ? 0 : ls_judge_words_find(scan->words, a->stem);
+		a->stem = stem_text(p, len, &whole);
+		a->word = kind == LS_ATOM_NUMBER ? 0 : ls_judge_words_find(&scan->ctx->words, a->stem);
 		for (size_t i = 0; i < len; i++)
 			upper += p[i] >= 'A' && p[i] <= 'Z';
 		if (kind == LS_ATOM_WORD)
 		{
-			a->sets = whole != 0 ? ls_judge_words_sets(scan->words, whole) : 0;
+			a->sets = ls_judge_words_sets(&scan->ctx->words, whole);
 			a->flags =
 				(uint8_t) ((upper == len && len > 1 ? LS_ATOM_UPPER : 0) |
 						   (p[0] >= 'A' && p[0] <= 'Z' ? LS_ATOM_CAPITAL : 0) |
@@ -168,185 +152,140 @@ push(ls_judge_scan *scan, size_t off, size_t len, ls_judge_kind kind, bool high)
 						   (len > 3 && memcmp(p + len - 2, "ed", 2) == 0 ? LS_ATOM_ED : 0));
 		}
 	}
-	a = &scan->queue[scan->queued++];
-	*a = memo->atom;
-	a->off = (uint32_t) off;
+	scan->atoms[scan->n] = *a;
+	scan->atoms[scan->n++].off = (uint32_t) off;
 }
 
 /* Letters only: split at camelCase, keeping OOMKilled as OOM, Killed. */
 static void
-split_letters(ls_judge_scan *scan, size_t off, size_t len, bool high)
+split_letters(scan *scan, size_t off, size_t len)
 {
 	const char *p = scan->text.data + off;
 	size_t start = 0;
 	uint64_t whole;
-	int parts = 0;
-
+	int first = scan->n;
 	/* PostgreSQL, RabbitMQ, InnoDB: a product's name is one word */
 	bool product =
 		len > 4 && (memcmp(p + len - 3, "SQL", 3) == 0 || memcmp(p + len - 2, "MQ", 2) == 0 ||
 					memcmp(p + len - 2, "DB", 2) == 0);
 
-	for (size_t i = 1; i < len && len > 3 && parts < 6 && !product; i++)
+	for (size_t i = 1; i < len && len > 3 && scan->n < first + 6 && !product; i++)
 	{
-		char_class before = classify((unsigned char) p[i - 1]);
-		char_class here = classify((unsigned char) p[i]);
-		bool cut = before == CC_LOWER && here == CC_UPPER;
+		char_class before = class_at(scan, off + i - 1), here = class_at(scan, off + i);
 
-		if (before == CC_UPPER && here == CC_UPPER && i + 1 < len && i - start > 1 &&
-			classify((unsigned char) p[i + 1]) == CC_LOWER && !(i + 2 == len && p[i + 1] == 's'))
-			cut = true;
-		if (cut)
+		if (here == CC_UPPER &&
+			(before == CC_LOWER ||
+			 (before == CC_UPPER && i + 1 < len && i - start > 1 &&
+			  class_at(scan, off + i + 1) == CC_LOWER && !(i + 2 == len && p[i + 1] == 's'))))
 		{
-			push(scan, off + start, i - start, LS_ATOM_WORD, high);
+			push(scan, off + start, i - start, LS_ATOM_WORD);
 			start = i;
-			parts++;
 		}
 	}
-	push(scan, off + start, len - start, LS_ATOM_WORD, high);
-	if (parts > 0)
-		scan->queue[0].joined = stem_text(p, len, high, &whole);
+	push(scan, off + start, len - start, LS_ATOM_WORD);
+	if (start > 0 && first < scan->n)
+		scan->atoms[first].joined = stem_text(p, len, &whole);
 }
 
 /* Begins with a digit: 41m10s is numbers with units, 9a1 is one piece. */
 static void
-split_digits(ls_judge_scan *scan, size_t off, size_t len)
+split_digits(scan *scan, size_t off, size_t len)
 {
-	const char *p = scan->text.data + off;
 	double factor;
 	ls_judge_dim dim;
+	int first = scan->n;
 
-	for (size_t i = 0, number = 0; i < len; number = i)
+	for (size_t i = off, number = off; i < off + len; number = i)
 	{
 		size_t unit;
 
-		while (i < len && (classify((unsigned char) p[i]) == CC_DIGIT || p[i] == '.'))
+		while (class_at(scan, i) == CC_DIGIT || (i < off + len && scan->text.data[i] == '.'))
 			i++;
 		unit = i;
-		while (i < len && classify((unsigned char) p[i]) != CC_DIGIT)
+		while (i < off + len && class_at(scan, i) != CC_DIGIT)
 			i++;
-		if (i == unit || !ls_judge_number_unit(ls_str_make(p + unit, i - unit), &factor, &dim) ||
-			scan->queued > 4)
+		push(scan, number, unit - number, LS_ATOM_NUMBER);
+		if (i == unit || scan->n > first + 5 ||
+			!ls_judge_number_unit(ls_str_make(scan->text.data + unit, i - unit), &factor, &dim))
 		{
-			scan->queued = 0;
-			push(scan, off, len, LS_ATOM_MIXED, false);
+			scan->n = first;
+			push(scan, off, len, LS_ATOM_MIXED);
 			return;
 		}
-		push(scan, off + number, unit - number, LS_ATOM_NUMBER, false);
-		push(scan, off + unit, i - unit, LS_ATOM_WORD, false);
+		push(scan, unit, i - unit, LS_ATOM_WORD);
 	}
 }
 
-/* Tells the first atom of a run what stands between it and the one before, which ended at `before`. */
-static void
-set_separator(ls_judge_scan *scan, size_t before, size_t start)
-{
-	bool paren, empty;
-	ls_judge_sep sep = separator(scan->text.data + before, start - before, &paren, &empty);
-
-	scan->queue[0].sep = (uint8_t) (before == 0 ? LS_SEP_START : sep);
-	if (paren)
-		scan->queue[0].flags |= LS_ATOM_PAREN;
-	if (empty)
-		scan->queue[0].flags |= LS_ATOM_EMPTY;
-}
-
-/* A run of letters and digits at `i`. */
-static void
-split_run(ls_judge_scan *scan, size_t i)
+/* A run of letters and digits at `start`; returns where it ends. */
+static size_t
+split_run(scan *scan, size_t start)
 {
 	const char *s = scan->text.data;
-	size_t n = scan->text.len, start = i, len;
-	bool high = false, letter = false, digit = false;
-	bool digit_first = classify((unsigned char) s[i]) == CC_DIGIT;
+	bool high = false, letter = false, digit_first = class_at(scan, start) == CC_DIGIT;
+	bool digit = digit_first;
+	size_t i = start, len;
 
-	while (i < n)
+	for (char_class k; (k = class_at(scan, i)) != CC_SIGN || s[i] == '.'; i += len)
 	{
-		char_class k = classify((unsigned char) s[i]);
-
-		if (k == CC_HIGH)
-		{
-			if (high_kind(s + i, s + n, &len) != 1)
-				break;
-			high = letter = true;
-			i += len;
-			continue;
-		}
-		if (k == CC_DIGIT)
-			digit = true;
-		else if (k == CC_LOWER || k == CC_UPPER)
-			letter = true;
-		else if (!(digit_first && !letter && s[i] == '.' && i + 1 < n &&
-				   classify((unsigned char) s[i + 1]) == CC_DIGIT))
+		len = 1;
+		if (k == CC_HIGH && high_kind(s + i, s + scan->text.len, &len) != 1)
 			break;
-		i++;
+		if (k == CC_SPACE ||
+			(k == CC_SIGN && (!digit_first || letter || class_at(scan, i + 1) != CC_DIGIT)))
+			break;
+		digit |= k == CC_DIGIT;
+		high |= k == CC_HIGH;
+		letter |= k == CC_HIGH || k == CC_LOWER || k == CC_UPPER;
 	}
-	len = i - start;
-	scan->pos = i;
 	if (!digit)
-		split_letters(scan, start, len, high);
+		split_letters(scan, start, i - start);
 	else if (!letter)
-		push(scan, start, len, LS_ATOM_NUMBER, false);
+		push(scan, start, i - start, LS_ATOM_NUMBER);
 	else if (digit_first && !high)
-		split_digits(scan, start, len);
+		split_digits(scan, start, i - start);
 	else
-		push(scan, start, len, LS_ATOM_MIXED, high);
+		push(scan, start, i - start, LS_ATOM_MIXED);
+	return i;
 }
 
-static bool
-fill(ls_judge_scan *scan)
+/* The next atoms after `before`, where the last one ended; returns where they end. */
+static size_t
+scan_next(scan *scan, size_t before)
 {
 	const char *s = scan->text.data;
-	size_t n = scan->text.len;
-	size_t before = scan->pos, len;
+	size_t n = scan->text.len, i = before, end, len = 1;
+	int first = scan->n, kind = 0;
+	bool empty, root = false;
+	ls_judge_sep sep;
 
-	scan->queued = scan->taken = 0;
-	for (size_t i = before; i < n;)
+	for (; i < n; i += len)
 	{
-		unsigned char c = (unsigned char) s[i];
-		int kind = 1;
+		char_class k = class_at(scan, i);
 
-		if (!is_word_byte(c))
-		{
-			/* A slash alone is the root path. */
-			if (c == '/' && i > 0 && s[i - 1] == ' ' && (i + 1 == n || s[i + 1] == ' '))
-			{
-				push(scan, i, 1, LS_ATOM_SYMBOL, false);
-				scan->pos = i + 1;
-				scan->queue[0].sep = LS_SEP_SPACE;
-				return true;
-			}
-			i++;
-			continue;
-		}
-		if (c >= 0x80 && (kind = high_kind(s + i, s + n, &len)) == 0)
-		{
-			i += len;
-			continue;
-		}
-		if (kind == 2)
-		{
-			push(scan, i, len, LS_ATOM_SYMBOL, true);
-			scan->queue[0].sep = (uint8_t) (before == 0 ? LS_SEP_START : LS_SEP_OTHER);
-			scan->pos = i + len;
-			return true;
-		}
-		/* v1.4.2: the number counts, not the letter */
-		split_run(scan, i + (c == 'v' && i + 1 < n && ls_judge_is_digit(s[i + 1])));
-		set_separator(scan, before, i);
-		return scan->queued > 0;
+		len = 1;
+		kind = k == CC_HIGH ? high_kind(s + i, s + n, &len) : k != CC_SIGN && k != CC_SPACE;
+		/* a slash alone is the root path */
+		root = s[i] == '/' && i > 0 && s[i - 1] == ' ' && (i + 1 == n || s[i + 1] == ' ');
+		if (kind != 0 || root)
+			break;
 	}
-	scan->pos = n;
-	return false;
-}
-
-bool
-ls_judge_scan_next(ls_judge_scan *scan, ls_judge_atom *atom)
-{
-	if (scan->taken >= scan->queued && !fill(scan))
-		return false;
-	*atom = scan->queue[scan->taken++];
-	return true;
+	if (i >= n)
+		return n;
+	end = i + len;
+	if (kind != 1)
+		push(scan, i, len, LS_ATOM_SYMBOL);
+	else /* v1.4.2: the number counts, not the letter */
+		end = split_run(scan, i + (s[i] == 'v' && class_at(scan, i + 1) == CC_DIGIT));
+	sep = separator(s + before, i - before, &empty);
+	if (first < scan->n)
+	{
+		scan->atoms[first].sep = (uint8_t) (before == 0 ? LS_SEP_START
+											: root      ? LS_SEP_SPACE
+											: kind == 2 ? LS_SEP_OTHER
+														: sep);
+		scan->atoms[first].flags |= empty ? LS_ATOM_EMPTY : 0;
+	}
+	return end;
 }
 
 /* Marks dates and clock times: their numbers are no values. */
@@ -370,8 +309,8 @@ mark_times(ls_judge_text *t)
 }
 
 /* A verb with its particle is one word too: "rolled back", "time-out". */
-void
-ls_judge_atom_join(ls_str text, ls_judge_atom *a, const ls_judge_atom *b)
+static void
+join(ls_str text, ls_judge_atom *a, const ls_judge_atom *b)
 {
 	char both[LS_STEM_MAX];
 	size_t n = 0;
@@ -392,51 +331,27 @@ ls_judge_atom_join(ls_str text, ls_judge_atom *a, const ls_judge_atom *b)
 int
 ls_judge_text_scan(const ls_judge_ctx *ctx, ls_str text, ls_judge_atom *atoms, int max_atoms)
 {
-	ls_judge_scan scan = {.text = text, .words = &ctx->words, .memo = ctx->memo};
-	ls_judge_text t = {text, atoms, 0};
-	uint16_t clause = 0;
+	scan scan = {ctx, text, atoms, 0, max_atoms};
+	ls_judge_text t;
+	uint16_t clause = 0, word;
 
-	while (t.n < max_atoms && ls_judge_scan_next(&scan, &atoms[t.n]))
-	{
-		ls_judge_atom *a = &atoms[t.n];
-
-		if (a->sep == LS_SEP_COMMA)
-			clause++;
-		a->clause = clause;
-		if (t.n++ > 0)
-			ls_judge_atom_join(text, a - 1, a);
-	}
+	for (size_t at = 0; at < text.len && scan.n < max_atoms;)
+		at = scan_next(&scan, at);
+	t = (ls_judge_text){text, atoms, scan.n};
 	mark_times(&t);
 	for (int i = 0; i < t.n; i++)
 	{
-		ls_judge_atom *a = &atoms[i];
-		uint16_t word;
-
-		word = a->joined ? ls_judge_words_find(&ctx->words, a->joined) : 0;
-
+		clause += atoms[i].sep == LS_SEP_COMMA;
+		atoms[i].clause = clause;
+		if (i + 1 < t.n)
+			join(text, &atoms[i], &atoms[i + 1]);
+		word = atoms[i].joined ? ls_judge_words_find(&ctx->words, atoms[i].joined) : 0;
 		if (word == 0)
 			continue;
-		a->word = word;
-		a->stem = a->joined;
-		if (i + 1 < t.n && a[1].sep != LS_SEP_NONE)
-			a[1].word = ctx->particle; /* its meaning is in the verb now */
+		atoms[i].word = word;
+		atoms[i].stem = atoms[i].joined;
+		if (i + 1 < t.n && atoms[i + 1].sep != LS_SEP_NONE)
+			atoms[i + 1].word = ctx->particle; /* its meaning is in the verb now */
 	}
 	return t.n;
-}
-
-int
-ls_judge_atom_at(const ls_judge_text *t, size_t at)
-{
-	int low = 0, high = t->n;
-
-	while (low < high)
-	{
-		int middle = (low + high) / 2;
-
-		if (t->atoms[middle].off + t->atoms[middle].len <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
