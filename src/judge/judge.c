@@ -188,7 +188,6 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 	ctx->rows = rows;
 	ctx->n_rows = n_rows > MAX_ROWS ? MAX_ROWS : n_rows;
 	ls_judge_words_init(&ctx->words);
-	ls_judge_hostile_init(&ctx->hostile);
 	ctx->memo = ls_new_array(arena, ls_judge_memo, LS_MEMO);
 	if (ctx->memo == NULL)
 		return NULL;

@@ -53,8 +53,6 @@ ls_judge_survey(ls_judge_ctx *ctx, size_t end)
 
 		if (row == NULL)
 			return false;
-		if (row->hostile)
-			continue;
 		ctx->http[ctx->surveyed] = (uint16_t) ls_judge_row_status(ctx, row);
 		if (ctx->first_fail < 0 && fails(row))
 			ctx->first_fail = ctx->surveyed;
@@ -160,7 +158,7 @@ ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 
 		if (row == NULL)
 			return false;
-		if (row->hostile || h->m.relevance < 0.5f || h->m.relevance < rows->best - 0.35f)
+		if (h->m.relevance < 0.5f || h->m.relevance < rows->best - 0.35f)
 			continue;
 		if (violates(ctx, item, row, &h->m))
 		{

@@ -138,7 +138,7 @@ ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 
 		if (row == NULL)
 			return false;
-		if (row->hostile || h->m.relevance < LS_RELEVANT || h->m.relevance < rows->best - 0.2f)
+		if (h->m.relevance < LS_RELEVANT || h->m.relevance < rows->best - 0.2f)
 			continue;
 		ls_judge_spend(ctx, ctx->value_cost);
 		if (defs->warning_fails && warns(ctx, row))

@@ -148,7 +148,7 @@ decide_thread(ls_judge_ctx *ctx, const ls_judge_hits *rows, ls_judge_decision *d
 			return true; /* what follows is the next command's */
 		if (!command && !ls_str_eq(thread_of(ctx, row), thread))
 			continue;
-		for (int k = 0; k < row->n_cues && !row->hostile; k++)
+		for (int k = 0; k < row->n_cues; k++)
 			if (row->cues[k].class != LS_CLASS_CLEAN && row->cues[k].strength >= 2 &&
 				(cue == NULL || row->cues[k].strength > cue->strength))
 				cue = &row->cues[k];
@@ -220,7 +220,7 @@ decide_name(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d, 
 		if (row == NULL)
 			return false;
 		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
-		if (row->hostile || (at = find_all_words(item, &row->text)) < 0)
+		if ((at = find_all_words(item, &row->text)) < 0)
 			continue;
 		for (int k = 0; k < row->n_cues; k++)
 		{

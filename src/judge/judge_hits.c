@@ -48,9 +48,7 @@ bool
 ls_judge_collect(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, float threshold,
 				 ls_judge_hits *out)
 {
-	size_t n = ls_judge_index_lacks(ctx, item)
-				   ? 0
-				   : ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, limit));
+	size_t n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, limit));
 
 	out->n = 0;
 	out->best = 0;

@@ -13,7 +13,7 @@
  */
 #include "src/judge/judge_internal.h"
 
-/* Commands to a judge, which rows of a log do not contain otherwise; sorted, all lower case. */
+/* Commands to a judge, which rows of a log do not contain otherwise; their first words are a set. */
 /* clang-format off */
 static const char *const commands[] = {
 	"all expected items", "all findings", "answer status", "answer with passed", "as passed",
@@ -30,45 +30,23 @@ static const char *const commands[] = {
 };
 /* clang-format on */
 
-static bool
-starts_with(ls_str text, size_t at, const char *what)
-{
-	for (; *what != '\0'; at++, what++)
-		if (at >= text.len ||
-			(text.data[at] >= 'A' && text.data[at] <= 'Z' ? text.data[at] + 32 : text.data[at]) !=
-				*what)
-			return false;
-	return true;
-}
-
-void
-ls_judge_hostile_init(ls_judge_phrases *phrases)
-{
-	memset(phrases, 0, sizeof(*phrases));
-	for (size_t k = 0; k < sizeof(commands) / sizeof(commands[0]); k++)
-	{
-		int letter = commands[k][0] & 31;
-
-		if (phrases->end[letter] == 0)
-			phrases->begin[letter] = (uint8_t) k;
-		phrases->end[letter] = (uint8_t) (k + 1);
-	}
-}
-
 size_t
-ls_judge_hostile_begin(const ls_judge_phrases *phrases, ls_str text)
+ls_judge_hostile_begin(const ls_judge_ctx *ctx, const ls_judge_text *t)
 {
-	bool in_word = false;
-
-	for (size_t i = 0; i < text.len; i++)
+	for (int i = 0; i < t->n; i++)
 	{
-		unsigned char c = (unsigned char) text.data[i] | 0x20;
-		bool begins = !in_word && ls_judge_is_letter((char) c);
+		ls_str rest = ls_str_make(t->text.data + t->atoms[i].off, t->text.len - t->atoms[i].off);
 
-		in_word = ls_judge_is_letter((char) c);
-		for (size_t k = phrases->begin[c & 31]; begins && k < phrases->end[c & 31]; k++)
-			if (starts_with(text, i, commands[k]))
-				return i;
+		if (!ls_judge_in(ctx, t, i, LS_SET_COMMAND))
+			continue;
+		for (size_t k = 0; k < sizeof(commands) / sizeof(commands[0]); k++)
+		{
+			size_t len = strlen(commands[k]);
+
+			if (rest.len >= len &&
+				ls_str_eq_nocase(ls_str_make(rest.data, len), ls_str_make(commands[k], len)))
+				return t->atoms[i].off;
+		}
 	}
-	return text.len;
+	return t->text.len;
 }

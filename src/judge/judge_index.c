@@ -47,34 +47,6 @@ find_list(const ls_judge_ctx *ctx, uint64_t hash)
 	return ctx->vocab_hash[slot] != 0 ? ctx->vocab_list[slot] : -1;
 }
 
-bool
-ls_judge_index_holds(const ls_judge_ctx *ctx, uint64_t stem)
-{
-	int32_t list = find_list(ctx, stem);
-
-	return list >= 0 && ctx->lists[list].n > 0;
-}
-
-/*
- * Can no row hold all the identifiers that the item requires?  Exact: the words of identifiers
- * are indexed like all others.
- */
-bool
-ls_judge_index_lacks(const ls_judge_ctx *ctx, const ls_judge_item *item)
-{
-	if (ctx->postings >= MAX_POSTINGS)
-		return false;
-	for (int k = 0; k < item->n_idents; k++)
-	{
-		const ls_judge_ident *id = &item->idents[k];
-
-		if (!id->forbidden && !ls_judge_index_holds(ctx, id->atoms[id->n - 1]) &&
-			!(id->whole && ls_judge_index_holds(ctx, id->whole)))
-			return true;
-	}
-	return false;
-}
-
 static int32_t
 list_of_concept(ls_judge_ctx *ctx, int concept)
 {
@@ -232,12 +204,8 @@ keep_failures(ls_judge_row *row)
 		if (row->cues[k].class == LS_CLASS_FAIL)
 			row->cues[kept++] = row->cues[k];
 	row->n_cues = kept;
-	row->hostile = kept == 0;
-	if (row->hostile)
-	{
-		row->text.n = 0;
-		memset(row->filter, 0, sizeof(row->filter));
-	}
+	if (kept == 0)
+		row->text.n = row->http = 0;
 }
 
 static void
@@ -246,11 +214,9 @@ analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 	size_t hostile;
 
 	row->analysed = true;
-	row->hostile = false;
 	row->n_cues = 0;
 	memset(row->filter, 0, sizeof(row->filter));
-	hostile = LS_JUDGE_RULE(HOSTILE) ? ls_judge_hostile_begin(&ctx->hostile, row->text.text)
-									 : row->text.text.len;
+	hostile = LS_JUDGE_RULE(HOSTILE) ? ls_judge_hostile_begin(ctx, &row->text) : row->text.text.len;
 	while (row->text.n > 0 && row->text.atoms[row->text.n - 1].off >= hostile)
 		row->text.n--;
 	if (LS_JUDGE_RULE(ADVICE))
@@ -333,6 +299,15 @@ add_list(ls_judge_ctx *ctx, int32_t list, float weight, size_t n)
 	return n;
 }
 
+/* Does any row hold this word of an item?  All of them are indexed while there is room. */
+static bool
+is_held(const ls_judge_ctx *ctx, uint64_t hash)
+{
+	int32_t list = find_list(ctx, hash);
+
+	return ctx->postings >= MAX_POSTINGS || (list >= 0 && ctx->lists[list].n > 0);
+}
+
 #define BUCKETS 64
 
 static int
@@ -354,6 +329,14 @@ ls_judge_index_candidates(ls_judge_ctx *ctx, const ls_judge_item *item, size_t l
 	uint32_t buckets[BUCKETS] = {0};
 	int cut = BUCKETS - 1;
 
+	for (int k = 0; k < item->n_idents; k++)
+	{
+		const ls_judge_ident *id = &item->idents[k];
+
+		if (!id->forbidden && !is_held(ctx, id->atoms[id->n - 1]) &&
+			!(id->whole && is_held(ctx, id->whole)))
+			return 0;
+	}
 	for (int k = 0; k < item->n_terms; k++)
 	{
 		const ls_judge_term *term = &item->terms[k];

@@ -236,16 +236,86 @@ typedef struct ls_judge_word /* a group of them */
 	uint8_t strength;
 } ls_judge_word;
 
-/* Sets of words that the rules look for: judge_words.c. */
+/* Sets of words that the rules look for, as they stand in a text. */
 /* clang-format off */
+#define LS_JUDGE_SETS(S) \
+	/* what clients send, and keys under which programs tell what happened */ \
+	S(CLIENT, "command comment comments cookie form headers params payload q query referer " \
+		"subject") \
+	S(TELLS, "action alert case check code conclusion condition decision event exit health job " \
+		"kind log message msg op operation outcome output phase result rule scenario spec " \
+		"stage state status stderr stdout step suite task test type verdict") \
+	/* of a longer key these say less than the word before them: event_name, gift_message */ \
+	S(KEY_HEAD, "code kind message msg name text type value") \
+	S(KEY_REST, "err error full rendered short string") \
+	S(MESSAGE, "message msg") \
+	S(BODY, "body content description text") \
+	S(RECORD, "error err exception log event record result response fields") \
+	/* what has a name that may sound like an outcome */ \
+	S(CHECK, "test case spec scenario check step stage job task it rule alert suite ok example " \
+		"feature") \
+	/* of an infrastructure: one word is their value, and a message may follow it */ \
+	S(PLACE, "app image caller cluster component container env host id level logger lvl module " \
+		"namespace node pid pod proc region role service severity shard source svc t thread " \
+		"time ts version worker zone") \
+	S(LABEL, "body content description filename host label name note payload reason tag text " \
+		"title") \
+	S(SPEECH, "said says wrote privmsg") \
+	S(WRITING, "message comment mail reply note review post chat text commit") \
+	S(LOGIN, "password publickey pam") \
+	S(METHOD, "get post put delete head patch options connect trace propfind mkcol") \
+	S(REFUSAL, "unknown invalid unrecognized unrecognised unsupported unexpected malformed " \
+		"illegal undefined") \
+	S(REJECT, "rejected refused ignored ignoring bad rejecting discarded") \
+	S(REPEAT, "received got echo recv typed entered") \
+	S(LEVEL, "trace debug info notice warn warning err error crit critical alert emerg fatal " \
+		"severe panic") \
+	/* of advice, plans and tries */ \
+	S(ADVICE, "run use try see check ensure consider") \
+	S(MEANS, "run use add set execute type call") \
+	S(HELPER, "may can should must need have might could want") \
+	S(HINT, "hint tip suggestion suggestions recommendation usage advice help steps") \
+	S(MODAL, "will would should must may might shall could") \
+	S(AIM, "trying try tries tried attempt attempts attempting attempted about going want " \
+		"wants need needs needed plan planned planning") \
+	/* of outcomes, beside words of the list above */ \
+	S(UNDONE, "run needed required applicable executed selected configured attempted enabled") \
+	S(UNNEEDED, "necessary needed required pending") \
+	S(LACK, "such space route response free") \
+	S(FALSE, "false no none null nil off never n") \
+	S(EXIT, "exit exited rc exitcode returncode") \
+	S(REQUEST, "http https get post put delete") \
+	S(STATUS, "status statuscode code http sc") \
+	S(REPLY, "answered answers responded responds replied replies returned returns got gave") \
+	/* of numbers */ \
+	S(MEASURED, "actual value current measured result observed val reading") \
+	S(LIMIT, "target limit threshold expected budget goal objective quota allowed") \
+	S(COUNTER, "step attempt try part stage page retry") \
+	/* of values */ \
+	S(EVENT_KEY, "event type action op operation method name msg message kind cmd command " \
+		"reason step stage note detail") \
+	S(OPEN, "pending running queued open new unknown null none retry waiting started created " \
+		"progress") \
+	S(YES, "true yes y on enabled") \
+	/* has yet to come */ \
+	S(YET, "initiated required needed queued pending scheduled waiting requested progress " \
+		"awaiting postponed planned enqueued yet waits ongoing") \
+	/* before "id", they tie rows together */ \
+	S(THREAD, "request req trace tx correlation") \
+	/* that begin an instruction to the reader */ \
+	S(COMMAND, "all answer as assistant automated consider dear disregard evaluator every " \
+		"forget ignore jailbreak mark new note output please prompt report respond set system " \
+		"the to treat you your") \
+	S(STATEMENT, "insert select values update delete where from") \
+	S(AUXILIARY, "is are was were be been has had have got")
+/* clang-format on */
+
 typedef enum ls_judge_set
 {
-	LS_SET_CLIENT, LS_SET_TELLS, LS_SET_KEY_HEAD, LS_SET_KEY_REST, LS_SET_MESSAGE, LS_SET_BODY,
-	LS_SET_RECORD, LS_SET_CHECK, LS_SET_PLACE, LS_SET_LABEL, LS_SET_SPEECH, LS_SET_WRITING,
-	LS_SET_LOGIN, LS_SET_METHOD, LS_SET_REFUSAL, LS_SET_REJECT, LS_SET_REPEAT, LS_SET_LEVEL,
-	LS_SET_ADVICE, LS_SET_MEANS, LS_SET_HELPER, LS_SET_HINT, LS_SET_MODAL, LS_SET_AIM, LS_SET_UNDONE, LS_SET_UNNEEDED, LS_SET_LACK, LS_SET_FALSE, LS_SET_EXIT, LS_SET_REQUEST, LS_SET_STATUS, LS_SET_REPLY, LS_SET_MEASURED, LS_SET_LIMIT, LS_SET_COUNTER, LS_SET_EVENT_KEY, LS_SET_OPEN, LS_SET_YES, LS_SET_YET, LS_SET_THREAD, LS_SET_STATEMENT, LS_SET_AUXILIARY
+#define S(name, words) LS_SET_##name,
+	LS_JUDGE_SETS(S)
+#undef S
 } ls_judge_set;
-/* clang-format on */
 
 #define LS_WORDS_HASH 4096
 
@@ -302,7 +372,6 @@ typedef struct ls_judge_row
 	bool analysed;
 	uint64_t filter[4]; /* which stems and concepts it may hold */
 	bool command;       /* a command line: what shall be done */
-	bool hostile;       /* holds text that instructs the reader: no evidence */
 } ls_judge_row;
 
 /* ---- items ---- */
@@ -417,12 +486,6 @@ typedef struct ls_judge_item
 
 /* ---- context of one call ---- */
 
-/* Where the phrases of a letter are in a sorted list. */
-typedef struct ls_judge_phrases
-{
-	uint8_t begin[32], end[32];
-} ls_judge_phrases;
-
 typedef struct ls_judge_list
 {
 	uint32_t *rows; /* with flags; see judge_index.c */
@@ -448,7 +511,6 @@ typedef struct ls_judge_ctx
 	const ls_str *rows;
 	size_t n_rows;
 	ls_judge_words words;
-	ls_judge_phrases hostile;
 	ls_judge_memo *memo;
 	uint16_t particle;    /* the entry of a word without meaning */
 	ls_judge_item *items; /* all, with their parts */
@@ -503,9 +565,8 @@ extern const ls_judge_row *ls_judge_row_get(ls_judge_ctx *ctx, uint32_t row);
 extern int ls_judge_row_status(const ls_judge_ctx *ctx, const ls_judge_row *row);
 /* A whole number that stands alone, not dotted; -1 when atom `i` is none. */
 extern long ls_judge_plain_number(const ls_judge_text *t, int i);
-extern void ls_judge_hostile_init(ls_judge_phrases *phrases);
 /* Where text that instructs its reader begins; the text's length: nowhere. */
-extern size_t ls_judge_hostile_begin(const ls_judge_phrases *phrases, ls_str text);
+extern size_t ls_judge_hostile_begin(const ls_judge_ctx *ctx, const ls_judge_text *text);
 /* judge_client.c: gives the atoms of a row their level of ls_judge_client. */
 extern void ls_judge_client_mark(const ls_judge_ctx *ctx, ls_judge_text *text);
 /* Takes advice out of a row and marks what it only announces. */
@@ -517,10 +578,6 @@ extern void ls_judge_advice_mark(const ls_judge_ctx *ctx, ls_judge_row *row);
  */
 extern bool ls_judge_index_begin(ls_judge_ctx *ctx);
 extern bool ls_judge_index_row(ls_judge_ctx *ctx, uint32_t row);
-/* Does any row hold this word of an item? */
-extern bool ls_judge_index_holds(const ls_judge_ctx *ctx, uint64_t stem);
-/* Does an identifier that the item requires stand in no row at all? */
-extern bool ls_judge_index_lacks(const ls_judge_ctx *ctx, const ls_judge_item *item);
 extern size_t ls_judge_index_candidates(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit);
 
 /* Looks for a word in the filter: false when the row does not hold it. */

@@ -461,7 +461,7 @@ ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_
 	ls_judge_matching m;
 
 	memset(out, 0, sizeof(*out));
-	if (row->hostile || row->text.n == 0)
+	if (row->text.n == 0) /* also a row that only instructs its reader */
 		return;
 	memset(&m, 0, sizeof(m));
 	m.ctx = ctx;

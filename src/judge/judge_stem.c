@@ -10,26 +10,11 @@
  */
 #include "src/judge/judge_internal.h"
 
-static bool
-has_vowel(const char *w, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (memchr("aeiouy", w[i], 6) != NULL)
-			return true;
-	return false;
-}
-
-static inline bool
-ends(const char *w, size_t n, const char *suffix, size_t len)
-{
-	return n >= len && memcmp(w + n - len, suffix, len) == 0;
-}
-
 /* Forms of verbs that no suffix tells: each form and its base, by turns. */
 static size_t
 irregular(char *w, size_t n)
 {
-	static const char *const forms[] = {
+	static const char *const verbs[] = {
 		"ran",         "run",        "began",     "begin",    "begun",    "begin",     "taken",
 		"take",        "overridden", "override",  "overrode", "override", "held",      "hold",
 		"kept",        "keep",       "chosen",    "choose",   "chose",    "choose",    "frozen",
@@ -45,13 +30,42 @@ irregular(char *w, size_t n)
 
 	if (n < 3 || n > 11)
 		return n;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i += 2)
-		if (forms[i][0] == w[0] && strlen(forms[i]) == n && memcmp(forms[i], w, n) == 0)
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i += 2)
+		if (verbs[i][0] == w[0] && strlen(verbs[i]) == n && memcmp(verbs[i], w, n) == 0)
 		{
-			n = strlen(forms[i + 1]);
-			memcpy(w, forms[i + 1], n);
+			n = strlen(verbs[i + 1]);
+			memcpy(w, verbs[i + 1], n);
 			return n;
 		}
+	return n;
+}
+
+typedef struct suffix
+{
+	const char *text;
+	uint8_t longer; /* than this must the word be */
+	uint8_t cut;    /* letters */
+} suffix;
+
+/* Of each list the first suffix that the word has is cut. */
+static const suffix plurals[] = {{"ies", 4, 2},  {"ied", 4, 2}, {"sses", 5, 2}, {"shes", 5, 2},
+								 {"ches", 5, 2}, {"xes", 5, 2}, {"ss", 0, 0},   {"us", 0, 0},
+								 {"is", 0, 0},   {"s", 3, 1},   {NULL, 0, 0}};
+static const suffix adverbs[] = {{"fully", 6, 2}, {"ly", 5, 2}, {NULL, 0, 0}};
+static const suffix forms[] = {{"ering", 10, 5}, {"ing", 4, 3}, {"ered", 9, 4}, {"eed", 0, 0},
+							   {"ed", 4, 2},     {"ion", 6, 3}, {"ment", 8, 4}, {"er", 7, 2},
+							   {"or", 7, 2},     {NULL, 0, 0}};
+
+static size_t
+without_suffix(const char *w, size_t n, const suffix *list)
+{
+	for (; list->text != NULL; list++)
+	{
+		size_t len = strlen(list->text);
+
+		if (n > list->longer && n > len && memcmp(w + n - len, list->text, len) == 0)
+			return n - list->cut;
+	}
 	return n;
 }
 
@@ -67,40 +81,11 @@ ls_judge_stem_word(char *w, size_t n)
 	n = irregular(w, n);
 	if (n < 3 || ls_judge_is_digit(w[n - 1]))
 		return n;
-	if (n > 4 && (ends(w, n, "ies", 3) || ends(w, n, "ied", 3)))
-		n -= 2; /* retries, retried: retri */
-	else if (n > 3 && w[n - 1] == 's' && w[n - 2] != 's' && w[n - 2] != 'u' && w[n - 2] != 'i')
-	{
-		n--;
-		if (n > 4 && (ends(w, n, "sse", 3) || ends(w, n, "she", 3) || ends(w, n, "che", 3) ||
-					  ends(w, n, "xe", 2)))
-			n--;
-	}
-	if (n > 6 && ends(w, n, "fully", 5))
-		n -= 2;
-	else if (n > 5 && ends(w, n, "ly", 2))
-		n -= 2;
-	if (n > 4 && ends(w, n, "ing", 3) && has_vowel(w, n - 3))
-	{
-		n -= 3;
-		if (n > 7 && ends(w, n, "er", 2))
-			n -= 2; /* registering, as register below */
-	}
-	else if (n > 4 && ends(w, n, "ed", 2) && w[n - 3] != 'e' && has_vowel(w, n - 2))
-	{
-		n -= 2;
-		if (n > 7 && ends(w, n, "er", 2))
-			n -= 2;
-	}
-	else if (n > 6 && ends(w, n, "ion", 3))
-		n -= 3;
-	else if (n > 8 && ends(w, n, "ment", 4))
-		n -= 4;
-	else if (n > 7 && (ends(w, n, "er", 2) || ends(w, n, "or", 2)))
-		n -= 2; /* collector */
+	n = without_suffix(w, n, plurals);
+	n = without_suffix(w, n, adverbs);
+	n = without_suffix(w, n, forms);
 	/* stopped, running */
-	if (n > 3 && w[n - 1] == w[n - 2] && w[n - 1] != 'l' && w[n - 1] != 's' && w[n - 1] != 'e' &&
-		w[n - 1] != 'o')
+	if (n > 3 && w[n - 1] == w[n - 2] && strchr("lseo", w[n - 1]) == NULL)
 		n--;
 	if (n > 3 && w[n - 1] == 'e')
 		n--;

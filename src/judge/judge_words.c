@@ -238,78 +238,11 @@ static const ls_judge_word table[] = {
 
 #undef W
 
-/* Sets of words that rules look for, as they stand in a text. */
 /* clang-format off */
-static const struct
-{
-	ls_judge_set set;
-	const char *words;
-} sets[] = {
-	/* what clients send, and keys under which programs tell what happened */
-	{LS_SET_CLIENT, "command comment comments cookie form headers params payload q query referer subject"},
-	{LS_SET_TELLS, "action alert case check code conclusion condition decision event exit health job "
-		"kind log message msg op operation outcome output phase result rule scenario spec stage state "
-		"status stderr stdout step suite task test type verdict"},
-	/* of a longer key these say less than the word before them: event_name, gift_message */
-	{LS_SET_KEY_HEAD, "code kind message msg name text type value"},
-	{LS_SET_KEY_REST, "err error full rendered short string"},
-	{LS_SET_MESSAGE, "message msg"},
-	{LS_SET_BODY, "body content description text"},
-	{LS_SET_RECORD, "error err exception log event record result response fields"},
-	/* what has a name that may sound like an outcome */
-	{LS_SET_CHECK, "test case spec scenario check step stage job task it rule alert suite ok example "
-		"feature"},
-	/* of an infrastructure: one word is their value, and a message may follow it */
-	{LS_SET_PLACE, "app image caller cluster component container env host id level logger lvl module "
-		"namespace node pid pod proc region role service severity shard source svc t thread time ts "
-		"version worker zone"},
-	{LS_SET_LABEL, "body content description filename host label name note payload reason tag text "
-		"title"},
-	{LS_SET_SPEECH, "said says wrote privmsg"},
-	{LS_SET_WRITING, "message comment mail reply note review post chat text commit"},
-	{LS_SET_LOGIN, "password publickey pam"},
-	{LS_SET_METHOD, "get post put delete head patch options connect trace propfind mkcol"},
-	{LS_SET_REFUSAL, "unknown invalid unrecognized unrecognised unsupported unexpected malformed illegal "
-		"undefined"},
-	{LS_SET_REJECT, "rejected refused ignored ignoring bad rejecting discarded"},
-	{LS_SET_REPEAT, "received got echo recv typed entered"},
-	{LS_SET_LEVEL, "trace debug info notice warn warning err error crit critical alert emerg fatal severe "
-		"panic"},
-	/* of advice, plans and tries */
-	{LS_SET_ADVICE, "run use try see check ensure consider"},
-	{LS_SET_MEANS, "run use add set execute type call"},
-	{LS_SET_HELPER, "may can should must need have might could want"},
-	{LS_SET_HINT, "hint tip suggestion suggestions recommendation usage advice help steps"},
-	{LS_SET_MODAL, "will would should must may might shall could"},
-	{LS_SET_AIM, "trying try tries tried attempt attempts attempting attempted about going want "
-		"wants need needs needed plan planned planning"},
-	/* of outcomes, beside words of the list above */
-	{LS_SET_UNDONE, "run needed required applicable executed selected configured attempted "
-		"enabled"},
-	{LS_SET_UNNEEDED, "necessary needed required pending"},
-	{LS_SET_LACK, "such space route response free"},
-	{LS_SET_FALSE, "false no none null nil off never n"},
-	{LS_SET_EXIT, "exit exited rc exitcode returncode"},
-	{LS_SET_REQUEST, "http https get post put delete"},
-	{LS_SET_STATUS, "status statuscode code http sc"},
-	{LS_SET_REPLY, "answered answers responded responds replied replies returned returns got gave"},
-	/* of numbers */
-	{LS_SET_MEASURED, "actual value current measured result observed val reading"},
-	{LS_SET_LIMIT, "target limit threshold expected budget goal objective quota allowed"},
-	{LS_SET_COUNTER, "step attempt try part stage page retry"},
-	/* of values */
-	{LS_SET_EVENT_KEY, "event type action op operation method name msg message kind cmd command "
-		"reason step stage note detail"},
-	{LS_SET_OPEN, "pending running queued open new unknown null none retry waiting started "
-		"created progress"},
-	{LS_SET_YES, "true yes y on enabled"},
-	/* has yet to come */
-	{LS_SET_YET, "initiated required needed queued pending scheduled waiting requested progress "
-		"awaiting postponed planned enqueued yet waits ongoing"},
-	/* before "id", they tie rows together */
-	{LS_SET_THREAD, "request req trace tx correlation"},
-	{LS_SET_STATEMENT, "insert select values update delete where from"},
-	{LS_SET_AUXILIARY, "is are was were be been has had have got"},
+static const char *const sets[] = {
+#define S(name, words) words,
+	LS_JUDGE_SETS(S)
+#undef S
 };
 /* clang-format on */
 
@@ -356,7 +289,7 @@ ls_judge_words_init(ls_judge_words *words)
 			word += len + (word[len] == ' ');
 		}
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
-		for (const char *word = sets[i].words; *word != '\0';)
+		for (const char *word = sets[i]; *word != '\0';)
 		{
 			size_t len = strcspn(word, " ");
 			uint64_t hash = ls_judge_hash_word(word, len);
@@ -364,7 +297,7 @@ ls_judge_words_init(ls_judge_words *words)
 
 			words->set_hash[slot] = hash;
 			words->sets[slot] =
-				combination(words, words->masks[words->sets[slot]] | UINT64_C(1) << sets[i].set);
+				combination(words, words->masks[words->sets[slot]] | UINT64_C(1) << i);
 			word += len + (word[len] == ' ');
 		}
 }
