@@ -472,7 +472,6 @@ typedef struct ls_judge_item
 	bool has_action, has_outcome, has_name;
 	float total;             /* weight of the terms that count */
 	long whole;              /* "3 of 3", "all 3": how many there are; 0: not said */
-	bool request;            /* the item speaks of a request: its path names it */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_judge_order order;
 	struct ls_judge_item *other;   /* the second part of an order */

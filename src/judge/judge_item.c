@@ -332,8 +332,7 @@ find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from
 			i += n - 1;
 		}
 		else if (a->kind == LS_ATOM_SYMBOL || a->kind == LS_ATOM_MIXED || is_method(p, i) ||
-				 (a->off > 0 && s[-1] == '/') ||
-				 (a->off > 1 && s[-1] == '.' && a->sep == LS_SEP_SPACE))
+				 (a->off > 0 && s[-1] == '/'))
 			add_identifier(p, item, i, 1, false, forbidden);
 		else if (a->kind == LS_ATOM_NUMBER && is_status_number(p, i, begin))
 		{
@@ -513,13 +512,12 @@ add_words(parse *p, int begin, int end, ls_judge_item *item, int neg_from, int n
 		if (p->used[i])
 			continue;
 		/* "the flag is off" */
-		if (i + 1 == end && i > begin + 1 && is_any(p, i, "on off") && aux)
+		if (aux && is_any(p, i, "on off"))
 		{
 			if ((term = add_term(p, item, i, LS_TERM_ACTION, 1.2f)) == NULL)
 				return;
 			term->concept = is(p, i, "on") ? LS_CONCEPT_ENABLE : LS_CONCEPT_DISABLE;
 			term->pol = LS_POL_STATE;
-			item->has_action = true;
 			continue;
 		}
 		if (!weigh_word(p, begin, end, i, item, forbidden, aux, &role, &weight))
@@ -595,21 +593,6 @@ find_whole(parse *p, int begin, int end)
 	return 0;
 }
 
-/* Does the item speak of requests to a server? */
-static bool
-is_about_request(const parse *p, int begin, int end)
-{
-	static const char words[] = "request requests endpoint endpoints url urls page pages route "
-								"http https api served fetched "
-								"uri " REPLIES;
-	for (int i = begin; i < end; i++)
-	{
-		if (is_any(p, i, words) || is_method(p, i))
-			return true;
-	}
-	return false;
-}
-
 /* "in the end", "first attempt", "was seen": what does not name the item but says how it is meant. */
 static void
 find_manner(parse *p, int begin, int end, ls_judge_item *item)
@@ -663,7 +646,6 @@ parse_range(parse *p, int begin, int end, int depth)
 			break;
 		}
 	find_manner(p, begin, end, item);
-	item->request = is_about_request(p, begin, end);
 	find_order(p, begin, end, item, depth, &new_end);
 	end = new_end;
 	item->whole = find_whole(p, begin, end);
@@ -685,7 +667,6 @@ parse_range(parse *p, int begin, int end, int depth)
 	for (int k = 0; k < item->n_terms; k++)
 		if (!item->terms[k].forbidden)
 			item->total += item->terms[k].weight;
-	item->request |= item->http_low != 0;
 	for (int k = 0; k < item->n_idents; k++)
 		item->n_required += !item->idents[k].forbidden;
 	return item;
@@ -701,13 +682,12 @@ find_conjunction(parse *p, int end, ls_judge_item *item)
 {
 	parse absence = {.ctx = p->ctx, .t = p->t}, statement = absence;
 	int i = is(p, 0, "there") ? 2 : 0, at = i;
-	bool bad = false;
 
-	if (!(is(p, i, "no") || is(p, i, "zero")) || item->n_members > 0)
+	if (!(is(p, i, "no") || is(p, i, "zero")))
 		return true;
 	while (at < end && !is(p, at, "and"))
-		bad |= word_of(p, at++)->pol == LS_POL_NEG;
-	if (!bad || at + 2 >= end || !(is(p, at + 1, "the") || word_of(p, at + 1)->pol == LS_POL_ALL))
+		at++;
+	if (!is(p, at + 1, "the"))
 		return true;
 	item->members[0] = parse_range(&absence, i, at, 0);
 	item->members[1] = parse_range(&statement, at + 1, end, 0);

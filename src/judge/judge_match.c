@@ -142,7 +142,7 @@ may_hold(const ls_judge_row *row, const ls_judge_term *term)
 static bool
 names_item(const ls_judge_item *item, int level)
 {
-	return level <= LS_CLIENT_QUOTE || (level == LS_CLIENT_PATH && item->request);
+	return level <= LS_CLIENT_QUOTE || (level == LS_CLIENT_PATH && item->http_low != 0);
 }
 
 /* A word of the item's subject, or one that must be absent. */

@@ -42,8 +42,7 @@ yet_to_come(const ls_judge_matching *m)
 static bool
 on_purpose(const ls_judge_cue *c)
 {
-	return c->concept == LS_CONCEPT_DENY || c->concept == LS_CONCEPT_STOP ||
-		   c->concept == LS_CONCEPT_NONE || c->concept == LS_CONCEPT_EXPIRE;
+	return c->concept == LS_CONCEPT_DENY || c->concept == LS_CONCEPT_STOP;
 }
 
 /* Of several cues the stronger, and of equal ones a failure or a skip. */
@@ -74,9 +73,7 @@ outcome_cue(const ls_judge_matching *m, bool near, const ls_judge_cue **fail)
 			(near && (!named || c->strength < 2)))
 			continue;
 		/* "db up, mail down": the other's state */
-		if (m->near_action && !near && !named && !row->fields &&
-			m->ctx->words.table[a->word].concept != LS_CONCEPT_NONE &&
-			c->concept != LS_CONCEPT_RESULT && c->concept != LS_CONCEPT_ERROR &&
+		if (m->near_action && !named && c->concept != LS_CONCEPT_RESULT &&
 			c->concept != LS_CONCEPT_SKIP)
 			continue;
 		if (c->class == LS_CLASS_FAIL && *fail == NULL)
@@ -84,7 +81,7 @@ outcome_cue(const ls_judge_matching *m, bool near, const ls_judge_cue **fail)
 		/* "dropped, ignored": on purpose, unless something plainly failed */
 		if (best == NULL || rank > rank_of(best) ||
 			(c->class == LS_CLASS_SKIP && best->class == LS_CLASS_FAIL && c->strength >= 2 &&
-			 best->strength <= 2 && on_purpose(best)))
+			 best->strength <= 2))
 			best = c;
 	}
 	return best;
@@ -123,8 +120,7 @@ classify_negative(const ls_judge_matching *m, const ls_judge_cue *c, const ls_ju
 				  bool verdict, ls_judge_match *out)
 {
 	/* A test that is named after a failure still has its own verdict. */
-	if (verdict && c->class == LS_CLASS_FAIL && m->negative_hit &&
-		c->concept == LS_CONCEPT_RESULT && !m->row->fields)
+	if (verdict && c->class == LS_CLASS_FAIL && m->negative_hit && c->concept == LS_CONCEPT_RESULT)
 		say(out, LS_CLASS_FAIL, c->strength);
 	else if (m->negative_hit || fail != NULL)
 		say(out, LS_CLASS_PASS, 2);
@@ -156,7 +152,7 @@ classify_action(const ls_judge_matching *m, const ls_judge_cue *c, ls_judge_matc
 	if (out->action)
 		say(out, LS_CLASS_PASS, m->exact_action ? 2 : 1);
 	else if (!item->has_action && item->cond.op == LS_OP_NONE && !item->absent &&
-			 (arrived(m) || (item->has_outcome && c != NULL && !item->all)))
+			 (arrived(m) || (item->has_outcome && c != NULL)))
 		say(out, LS_CLASS_PASS, 1);
 }
 
