@@ -33,32 +33,29 @@ ls_judge_quote(ls_str row)
 	return ls_str_make(row.data, len);
 }
 
-static bool
+static void
 explain(ls_judge_ctx *ctx, const ls_judge_decision *d, ls_judge_finding *f)
 {
 	ls_buf buf;
 
 	ls_buf_init(&buf, ctx->arena);
 	f->status = d->status;
-	f->confidence = d->confidence > 0.99 ? 0.99 : d->confidence;
+	f->confidence = d->confidence;
+	f->has_row = d->has_row;
 	if (d->has_row)
 	{
-		f->has_row = true;
 		f->row = d->row + 1;
 		f->quote = ls_judge_quote(ctx->rows[d->row]);
-		ls_buf_printf(&buf, "row %u: \"", (unsigned) f->row);
-		ls_buf_str(&buf, f->quote);
-		ls_buf_printf(&buf, "\" %s", d->why);
+		ls_buf_printf(&buf, "row %u: \"%.*s\" %s", (unsigned) f->row, (int) f->quote.len,
+					  f->quote.data, d->why);
 		if (d->note.len > 0)
 			ls_buf_printf(&buf, " (%.*s)", (int) d->note.len, d->note.data);
 		ls_buf_char(&buf, '.');
 	}
 	else
 		ls_buf_printf(&buf, "None of the %zu rows decides this: %s.", ctx->n_rows, d->why);
-	if (buf.failed)
-		return false;
-	f->explanation = ls_str_make(buf.data, ls_utf8_prefix_chars(buf.data, buf.len, 300));
-	return true;
+	if (!buf.failed)
+		f->explanation = ls_str_make(buf.data, ls_utf8_prefix_chars(buf.data, buf.len, 300));
 }
 
 /* Sentences that tell the evaluator how to work and ask for nothing. */
@@ -134,33 +131,12 @@ split_criteria(ls_str criteria, ls_str *parts, size_t max, size_t *left)
 	return n;
 }
 
-static bool
-summarize(ls_judge_ctx *ctx, const ls_judge_finding *f, size_t n, size_t left, ls_str *summary)
-{
-	size_t counts[LS_FINDING_SKIPPED + 1] = {0};
-	ls_buf buf;
-
-	for (size_t i = 0; i < n; i++)
-		counts[f[i].status]++;
-	ls_buf_init(&buf, ctx->arena);
-	ls_buf_printf(&buf,
-				  "%zu passed, %zu failed, %zu not found, %zu skipped in %zu rows, "
-				  "by the built-in evaluator.",
-				  counts[LS_FINDING_PASSED], counts[LS_FINDING_FAILED],
-				  counts[LS_FINDING_NOT_FOUND], counts[LS_FINDING_SKIPPED], ctx->n_rows);
-	if (left > 0)
-		ls_buf_printf(&buf, " %zu conclusions beyond the first %d were not judged.", left,
-					  MAX_ITEMS);
-	*summary = ls_str_make(buf.data, buf.failed ? 0 : buf.len);
-	return !buf.failed;
-}
-
 struct ls_judge_job
 {
-	ls_judge_ctx *ctx;
+	ls_judge_ctx ctx;
 	const ls_expected_item *items;
 	bool own_ids;
-	ls_judge_item **parsed;
+	ls_judge_item *parsed[MAX_ITEMS];
 	size_t n;    /* items */
 	size_t left; /* that are too many, and not judged */
 	size_t row;  /* read so far */
@@ -171,60 +147,62 @@ struct ls_judge_job
 	ls_str summary;
 };
 
+static void
+summarize(ls_judge_job *job)
+{
+	size_t counts[LS_FINDING_SKIPPED + 1] = {0};
+	ls_buf buf;
+
+	for (size_t i = 0; i < job->n; i++)
+		counts[job->out[i].status]++;
+	ls_buf_init(&buf, job->ctx.arena);
+	ls_buf_printf(&buf,
+				  "%zu passed, %zu failed, %zu not found, %zu skipped in %zu rows, "
+				  "by the built-in evaluator.",
+				  counts[LS_FINDING_PASSED], counts[LS_FINDING_FAILED],
+				  counts[LS_FINDING_NOT_FOUND], counts[LS_FINDING_SKIPPED], job->ctx.n_rows);
+	if (job->left > 0)
+		ls_buf_printf(&buf, " %zu conclusions beyond the first %d were not judged.", job->left,
+					  MAX_ITEMS);
+	job->summary = ls_str_make(buf.data, buf.failed ? 0 : buf.len);
+}
+
 ls_judge_job *
 ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 			   const ls_expected_item *items, size_t n_items, bool generic)
 {
 	ls_judge_job *job = ls_new(arena, ls_judge_job);
-	ls_judge_ctx *ctx = ls_new(arena, ls_judge_ctx);
-	ls_str *parts = ls_new_array(arena, ls_str, MAX_ITEMS);
-	ls_judge_item **parsed = ls_new_array(arena, ls_judge_item *, MAX_ITEMS);
-	size_t n = n_items > MAX_ITEMS ? MAX_ITEMS : n_items;
-	size_t left = n_items - n;
+	ls_judge_ctx *ctx = job ? &job->ctx : NULL;
+	ls_str parts[MAX_ITEMS];
 
-	if (job == NULL || ctx == NULL || parts == NULL || parsed == NULL)
+	if (job == NULL || (ctx->memo = ls_new_array(arena, ls_judge_memo, LS_MEMO)) == NULL)
 		return NULL;
 	ctx->arena = arena;
 	ctx->rows = rows;
 	ctx->n_rows = n_rows > MAX_ROWS ? MAX_ROWS : n_rows;
 	ls_judge_words_init(&ctx->words);
-	ctx->memo = ls_new_array(arena, ls_judge_memo, LS_MEMO);
-	if (ctx->memo == NULL)
-		return NULL;
 	ctx->particle = ls_judge_words_find(&ctx->words, ls_judge_stem("the", 3));
-	ctx->n_context = ls_judge_text_scan(ctx, criteria, ctx->atoms, LS_JUDGE_ROW_ATOMS);
-	ctx->context = ls_new_array(arena, uint64_t, ctx->n_context + 1);
-	if (ctx->context == NULL)
-		return NULL;
-	for (int i = 0; i < ctx->n_context; i++)
-		ctx->context[i] = ctx->atoms[i].stem;
-	if (n == 0)
-		ctx->n_context = 0; /* the criteria are the items */
-	else if (LS_JUDGE_RULE(CRITERIA))
-		ls_judge_criteria_read(ctx, criteria);
-	for (size_t i = 0; i < n; i++)
-		parts[i] = items[i].description;
-	if (n == 0)
-	{
-		n = split_criteria(criteria, parts, MAX_ITEMS, &left);
-		if (n == 0)
-			parts[n++] = criteria;
-	}
-	job->out = ls_new_array(arena, ls_judge_finding, n);
-	if (job->out == NULL)
-		return NULL;
-	for (size_t i = 0; i < n; i++)
-		if ((parsed[i] = ls_judge_item_parse(ctx, parts[i])) == NULL)
-			return NULL;
-	if (!ls_judge_index_begin(ctx) || ls_arena_failed(arena))
-		return NULL;
-	job->ctx = ctx;
 	job->items = items;
 	job->own_ids = generic || n_items == 0;
-	job->parsed = parsed;
-	job->n = n;
-	job->left = left;
-	return job;
+	job->n = n_items > MAX_ITEMS ? MAX_ITEMS : n_items;
+	job->left = n_items - job->n;
+	for (size_t i = 0; i < job->n; i++)
+		parts[i] = items[i].description;
+	if (n_items > 0)
+	{
+		ctx->n_context = ls_judge_text_scan(ctx, criteria, ctx->atoms, LS_JUDGE_ROW_ATOMS);
+		for (int i = 0; i < ctx->n_context; i++)
+			ctx->context[i] = ctx->atoms[i].stem;
+		if (LS_JUDGE_RULE(CRITERIA))
+			ls_judge_criteria_read(ctx, criteria);
+	}
+	else if ((job->n = split_criteria(criteria, parts, MAX_ITEMS, &job->left)) == 0)
+		parts[job->n++] = criteria;
+	job->out = ls_new_array(arena, ls_judge_finding, job->n);
+	for (size_t i = 0; i < job->n; i++)
+		if ((job->parsed[i] = ls_judge_item_parse(ctx, parts[i])) == NULL)
+			return NULL;
+	return ls_judge_index_begin(ctx) && !ls_arena_failed(arena) ? job : NULL;
 }
 
 static void
@@ -233,26 +211,12 @@ take(size_t *work, size_t cost)
 	*work -= *work < cost ? *work : cost;
 }
 
-/* Reads the next rows, as many as `work` allows; a byte costs more than one unit. */
-static bool
-read_rows(ls_judge_job *job, size_t *work)
-{
-	ls_judge_ctx *ctx = job->ctx;
-
-	while (job->row < ctx->n_rows && *work != 0)
-	{
-		take(work, ctx->rows[job->row].len * 4 / 3 + 16);
-		if (!ls_judge_index_row(ctx, (uint32_t) job->row++))
-			return false;
-	}
-	return true;
-}
-
 /* Once all rows are known: what they cost, what the words of the items weigh. */
 static void
 weigh(ls_judge_job *job)
 {
-	ls_judge_ctx *ctx = job->ctx;
+	ls_judge_ctx *ctx = &job->ctx;
+	size_t n = ctx->n_rows > 0 ? ctx->n_rows : 1;
 
 	ctx->work = WORK;
 	for (size_t r = 0; r < ctx->n_rows; r++)
@@ -260,9 +224,9 @@ weigh(ls_judge_job *job)
 		ctx->match_cost += ctx->rows[r].len / 4;
 		ctx->row_cost += ctx->rows[r].len / 4 * (ctx->cache[r].text.atoms ? 1 : READINGS * 10);
 	}
-	ctx->match_cost = ctx->n_rows > 0 ? ctx->match_cost / ctx->n_rows + 8 : 8;
-	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;
-	ctx->value_cost = ctx->n_rows > 0 ? ctx->numbers * NUMBER_COST / ctx->n_rows + 8 : 8;
+	ctx->match_cost = ctx->match_cost / n + 8;
+	ctx->row_cost = ctx->row_cost / n + 8;
+	ctx->value_cost = ctx->numbers * NUMBER_COST / n + 8;
 	ls_judge_items_count_words(ctx, job->parsed, job->n);
 	for (ls_judge_item *item = ctx->items; item != NULL; item = item->next)
 	{
@@ -272,61 +236,58 @@ weigh(ls_judge_job *job)
 	job->weighed = true;
 }
 
-static bool
+static void
 decide_next(ls_judge_job *job)
 {
-	ls_judge_ctx *ctx = job->ctx;
+	ls_judge_ctx *ctx = &job->ctx;
 	size_t i = job->item++;
-	ls_judge_finding *f = &job->out[i];
 	ls_judge_decision d;
 	ls_buf id;
 
 	ctx->items_left = job->n - i;
 	ctx->item_begin = ctx->spent;
-	if (!ls_judge_decide_item(ctx, job->parsed[i], &d) || !explain(ctx, &d, f))
-		return false;
-	if (!job->own_ids)
-	{
-		f->id = job->items[i].id;
-		return true;
-	}
+	d = ls_judge_decide_item(ctx, job->parsed[i]);
+	explain(ctx, &d, &job->out[i]);
 	ls_buf_init(&id, ctx->arena);
 	ls_buf_printf(&id, "f%zu", i + 1);
-	f->id = ls_str_make(id.data, id.len);
-	return !id.failed;
+	job->out[i].id = job->own_ids ? ls_str_make(id.data, id.len) : job->items[i].id;
 }
 
 ls_judge_state
 ls_judge_step(ls_judge_job *job, size_t work)
 {
-	ls_judge_ctx *ctx = job->ctx;
+	ls_judge_ctx *ctx = &job->ctx;
 
-	if (!read_rows(job, &work))
-		return LS_JUDGE_FAILED;
-	if (job->row < ctx->n_rows)
-		return LS_JUDGE_MORE;
-	if (!job->weighed)
-		weigh(job);
-	while (job->surveys && ctx->surveyed < ctx->n_rows && work > 0)
+	while (work > 0 && !ls_arena_failed(ctx->arena))
 	{
 		size_t before = ctx->spent;
 
-		if (!ls_judge_survey(ctx, ctx->surveyed + 1))
-			return LS_JUDGE_FAILED;
-		take(&work, ctx->spent - before + 16);
-	}
-	while (job->item < job->n && work > 0)
-	{
-		size_t before = ctx->spent;
-
-		if (!decide_next(job))
-			return LS_JUDGE_FAILED;
+		if (job->row < ctx->n_rows)
+		{
+			/* a byte costs more than one unit */
+			take(&work, ctx->rows[job->row].len * 4 / 3 + 16);
+			ls_judge_index_row(ctx, (uint32_t) job->row++);
+			continue;
+		}
+		if (!job->weighed)
+			weigh(job);
+		if (job->surveys && ctx->surveyed < ctx->n_rows)
+		{
+			ls_judge_survey(ctx, ctx->surveyed + 1);
+			take(&work, ctx->spent - before + 16);
+			continue;
+		}
+		if (job->item == job->n)
+		{
+			summarize(job);
+			break;
+		}
+		decide_next(job);
 		take(&work, ctx->spent - before + ctx->n_rows / 4 + 64);
 	}
-	if (job->item < job->n)
-		return LS_JUDGE_MORE;
-	return summarize(ctx, job->out, job->n, job->left, &job->summary) ? LS_JUDGE_DONE
-																	  : LS_JUDGE_FAILED;
+	return ls_arena_failed(ctx->arena) ? LS_JUDGE_FAILED
+		   : job->summary.len > 0      ? LS_JUDGE_DONE
+									   : LS_JUDGE_MORE;
 }
 
 void

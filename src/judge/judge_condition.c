@@ -37,7 +37,7 @@ violates(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_row 
 	return item->errors ? fails(row) : m->forbidden;
 }
 
-bool
+void
 ls_judge_survey(ls_judge_ctx *ctx, size_t end)
 {
 	if (ctx->http == NULL)
@@ -45,19 +45,14 @@ ls_judge_survey(ls_judge_ctx *ctx, size_t end)
 		ctx->http = ls_new_array(ctx->arena, uint16_t, ctx->n_rows + 1);
 		ctx->first_fail = -1;
 	}
-	if (ctx->http == NULL)
-		return false;
-	for (; ctx->surveyed < end && ctx->surveyed < ctx->n_rows; ctx->surveyed++)
+	for (; ctx->http != NULL && ctx->surveyed < end; ctx->surveyed++)
 	{
 		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->surveyed);
 
-		if (row == NULL)
-			return false;
 		ctx->http[ctx->surveyed] = (uint16_t) ls_judge_row_status(ctx, row);
 		if (ctx->first_fail < 0 && fails(row))
 			ctx->first_fail = ctx->surveyed;
 	}
-	return true;
 }
 
 bool
@@ -67,119 +62,98 @@ ls_judge_item_surveys(const ls_judge_item *item)
 }
 
 /* The first row that shows what must be absent, and the first that denies it; -1: none. */
-static bool
-search(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, int64_t *bad, int64_t *clean)
+static int64_t
+search(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, int64_t *clean)
 {
 	size_t n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, limit));
 
-	*bad = *clean = -1;
-	for (size_t i = 0; i < n && *bad < 0; i++)
+	*clean = -1;
+	for (size_t i = 0; i < n; i++)
 	{
-		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->candidates[i]);
 		ls_judge_match m;
 
-		if (row == NULL)
-			return false;
 		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
-		ls_judge_match_row(ctx, item, row, &m);
+		ls_judge_match_row(ctx, item, ls_judge_row_get(ctx, ctx->candidates[i]), &m);
 		if (m.forbidden)
-			*bad = ctx->candidates[i];
+			return ctx->candidates[i];
 		if (m.denied && *clean < 0)
 			*clean = ctx->candidates[i];
 	}
-	return true;
+	return -1;
 }
 
 /* The subject is the log as a whole: every row is about it. */
-static bool
-decide_absence_anywhere(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
+static ls_judge_decision
+decide_absence_anywhere(ls_judge_ctx *ctx, const ls_judge_item *item)
 {
 	int64_t bad = -1, clean;
 
-	if (!ls_judge_survey(ctx, ctx->n_rows))
-		return false;
-	for (size_t r = 0; r < ctx->n_rows && bad < 0; r++)
+	ls_judge_survey(ctx, ctx->n_rows);
+	if (item->http_low == 0)
+		bad = item->errors ? ctx->first_fail : search(ctx, item, ctx->n_rows, &clean);
+	for (size_t r = 0; r < ctx->surveyed && bad < 0; r++)
 		if (has_status(item, ctx->http[r]))
 			bad = (int64_t) r;
-	if (item->errors && item->http_low == 0)
-		bad = ctx->first_fail;
-	else if (item->http_low == 0 && !search(ctx, item, ctx->n_rows, &bad, &clean))
-		return false;
 	if (bad >= 0)
-		*d = ls_judge_decide_row(LS_FINDING_FAILED, (uint32_t) bad, VIOLATION, 0.9);
-	else if (ctx->n_rows == 0)
-		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "there are no rows", 0.8);
-	else
-		*d = ls_judge_decide_row(LS_FINDING_PASSED, (uint32_t) ctx->n_rows - 1,
-								 "is the last, and no row shows what must not occur", 0.85);
-	return true;
+		return ls_judge_decide_row(LS_FINDING_FAILED, (uint32_t) bad, VIOLATION, 0.9);
+	if (ctx->n_rows == 0)
+		return ls_judge_decide(LS_FINDING_NOT_FOUND, "there are no rows", 0.8);
+	return ls_judge_decide_row(LS_FINDING_PASSED, (uint32_t) ctx->n_rows - 1,
+							   "is the last, and no row shows what must not occur", 0.85);
 }
 
 /*
  * No row is about the subject by its name, which names nothing exactly: a row that shows what
  * must be absent, or denies it ("no leaks found"), decides all the same.
  */
-static bool
-decide_by_forbidden(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
+static ls_judge_decision
+decide_by_forbidden(ls_judge_ctx *ctx, const ls_judge_item *item)
 {
-	int64_t bad, clean;
+	int64_t bad = -1, clean = -1;
 	bool known = false;
 
 	for (int k = 0; k < item->n_terms; k++)
 	known |= item->terms[k].forbidden && !item->terms[k].unheld &&
 			 item->terms[k].concept != LS_CONCEPT_ERROR &&
 			 item->terms[k].concept != LS_CONCEPT_RESULT;
-	if (!LS_JUDGE_RULE(FORBIDDEN) || !known || item->n_required > 0 || item->errors ||
-		item->http_low != 0)
-		return true;
-	if (!search(ctx, item, 400, &bad, &clean))
-		return false;
+	if (LS_JUDGE_RULE(FORBIDDEN) && known && item->n_required == 0 && !item->errors &&
+		item->http_low == 0)
+		bad = search(ctx, item, 400, &clean);
 	if (bad >= 0)
-		*d = ls_judge_decide_row(LS_FINDING_FAILED, (uint32_t) bad, VIOLATION, 0.82);
-	else if (clean >= 0)
-		*d = ls_judge_decide_row(LS_FINDING_PASSED, (uint32_t) clean,
-								 "says so, and no row contradicts it", 0.82);
-	return true;
+		return ls_judge_decide_row(LS_FINDING_FAILED, (uint32_t) bad, VIOLATION, 0.82);
+	if (clean >= 0)
+		return ls_judge_decide_row(LS_FINDING_PASSED, (uint32_t) clean,
+								   "says so, and no row contradicts it", 0.82);
+	return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.8);
 }
 
-bool
-ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
-						ls_judge_decision *d)
+ls_judge_decision
+ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows)
 {
 	const ls_judge_hit *seen = NULL;
 	bool troubled = false;
 
 	if (item->n_required == 0 && !item->has_name)
-		return decide_absence_anywhere(ctx, item, d);
+		return decide_absence_anywhere(ctx, item);
 	for (size_t i = 0; i < rows->n; i++)
 	{
 		const ls_judge_hit *h = &rows->list[i];
 		const ls_judge_row *row = ls_judge_row_get(ctx, h->row);
 
-		if (row == NULL)
-			return false;
 		if (h->m.relevance < 0.5f || h->m.relevance < rows->best - 0.35f)
 			continue;
 		if (violates(ctx, item, row, &h->m))
-		{
-			*d = ls_judge_decide_row(LS_FINDING_FAILED, h->row, VIOLATION, 0.9);
-			return true;
-		}
+			return ls_judge_decide_row(LS_FINDING_FAILED, h->row, VIOLATION, 0.9);
 		seen = h;
 		troubled |= LS_JUDGE_RULE(TROUBLED) && fails(row);
 	}
 	if (seen == NULL)
-	{
-		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.8);
-		return decide_by_forbidden(ctx, item, d);
-	}
+		return decide_by_forbidden(ctx, item);
 	if (troubled)
-		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "rows about it tell failures of another kind",
-							 0.45);
-	else
-		*d = ls_judge_decide_row(LS_FINDING_PASSED, seen->row,
-								 "is about it, and no row shows what must not occur", 0.85);
-	return true;
+		return ls_judge_decide(LS_FINDING_NOT_FOUND, "rows about it tell failures of another kind",
+							   0.45);
+	return ls_judge_decide_row(LS_FINDING_PASSED, seen->row,
+							   "is about it, and no row shows what must not occur", 0.85);
 }
 
 /* Is the value within the limit of the item?  Decided by a row, with the value as a note. */
@@ -261,7 +235,7 @@ count_status(const ls_judge_ctx *ctx, const ls_judge_item *item, measured *v)
 	bool any = false;
 
 	v->count = 0;
-	for (uint32_t r = 0; r < ctx->n_rows; r++)
+	for (uint32_t r = 0; r < ctx->surveyed; r++)
 	{
 		any |= ctx->http[r] != 0;
 		if (has_status(item, ctx->http[r]))
@@ -306,7 +280,7 @@ ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item, const ls
 		const ls_judge_hit *h = &rows->list[i];
 		const ls_judge_row *row = ls_judge_row_get(ctx, h->row);
 
-		if (row != NULL && h->m.relevance >= LS_RELEVANT && h->m.relevance >= rows->best - 0.25f)
+		if (h->m.relevance >= LS_RELEVANT && h->m.relevance >= rows->best - 0.25f)
 			note_row(ctx, item, h, row, &v);
 	}
 	if (v.good != NULL && (v.bad == NULL || item->any || (cond->op >= LS_OP_GT && !item->all)) &&
@@ -322,8 +296,7 @@ ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item, const ls
 							why, 0.82);
 	if (ctx->n_rows > 0 && ls_judge_item_surveys(item))
 	{
-		if (!ls_judge_survey(ctx, ctx->n_rows))
-			return plain;
+		ls_judge_survey(ctx, ctx->n_rows);
 		if (!count_status(ctx, item, &v))
 			return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row has a status code", 0.82);
 	}

@@ -105,7 +105,7 @@ warns(const ls_judge_ctx *ctx, const ls_judge_row *row)
 	return false;
 }
 
-bool
+void
 ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
 						ls_judge_decision *d)
 {
@@ -114,47 +114,39 @@ ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 
 	if (defs->inverted && bare && !item->has_outcome)
 	{
-		if (d->status == LS_FINDING_PASSED)
-			d->status = LS_FINDING_FAILED;
-		else if (d->status == LS_FINDING_FAILED)
-			d->status = LS_FINDING_PASSED;
+		if (d->status == LS_FINDING_PASSED || d->status == LS_FINDING_FAILED)
+			d->status = d->status == LS_FINDING_PASSED ? LS_FINDING_FAILED : LS_FINDING_PASSED;
 		d->why = "decides it by what the criteria call passed";
-		return true;
+		return;
 	}
 	if (d->status == LS_FINDING_SKIPPED && defs->skipped != 0)
 	{
 		d->status = defs->skipped;
 		d->why = "says that it was skipped, which the criteria define";
-		return true;
+		return;
 	}
 	if (!(defs->warning_fails || defs->limit != NULL) || item->cond.op != LS_OP_NONE ||
 		item->absent || !(bare || d->status == LS_FINDING_PASSED))
-		return true;
+		return;
 	for (size_t i = 0; i < rows->n; i++)
 	{
 		const ls_judge_hit *h = &rows->list[i];
 		const ls_judge_row *row = ls_judge_row_get(ctx, h->row);
+		const char *why = NULL;
 		double v;
 
-		if (row == NULL)
-			return false;
 		if (h->m.relevance < LS_RELEVANT || h->m.relevance < rows->best - 0.2f)
 			continue;
 		ls_judge_spend(ctx, ctx->value_cost);
 		if (defs->warning_fails && warns(ctx, row))
-		{
-			*d = ls_judge_decide_row(LS_FINDING_FAILED, h->row,
-									 "warns, which the criteria call a failure", 0.82);
-			return true;
-		}
-		if (defs->limit != NULL && d->status == LS_FINDING_PASSED &&
-			ls_judge_number_find(ctx, defs->limit, row, &v) &&
-			ls_judge_number_holds(&defs->limit->cond, v) == defs->limit_fails)
-		{
-			*d = ls_judge_decide_row(LS_FINDING_FAILED, h->row,
-									 "is beyond the limit of the criteria", 0.82);
-			return true;
-		}
+			why = "warns, which the criteria call a failure";
+		else if (defs->limit != NULL && d->status == LS_FINDING_PASSED &&
+				 ls_judge_number_find(ctx, defs->limit, row, &v) &&
+				 ls_judge_number_holds(&defs->limit->cond, v) == defs->limit_fails)
+			why = "is beyond the limit of the criteria";
+		if (why == NULL)
+			continue;
+		*d = ls_judge_decide_row(LS_FINDING_FAILED, h->row, why, 0.82);
+		return;
 	}
-	return true;
 }

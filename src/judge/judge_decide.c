@@ -35,58 +35,43 @@ event_row(const ls_judge_hits *rows, bool want_last, uint32_t *row)
 	return best > 0;
 }
 
-static bool
+static void
 decide_order(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
 			 ls_judge_decision *d)
 {
-	ls_judge_hits other;
+	ls_judge_hits other = ls_judge_collect(ctx, item->other, CANDIDATES, 0.5f);
+	bool after = item->order == LS_ORDER_AFTER;
 	uint32_t a, b;
 
-	if (!ls_judge_collect(ctx, item->other, CANDIDATES, 0.5f, &other))
-		return false;
-	if (!event_row(rows, item->order == LS_ORDER_AFTER, &a) ||
-		!event_row(&other, item->order == LS_ORDER_BEFORE, &b))
-		return true;
-	if (a == b)
-		return true;
-	if (item->order == LS_ORDER_AFTER ? a > b : a < b)
-		*d = ls_judge_decide_row(LS_FINDING_PASSED, a, "comes in the right order", 0.9);
-	else
-		*d = ls_judge_decide_row(LS_FINDING_FAILED, a, "comes in the wrong order", 0.9);
-	return true;
+	if (!event_row(rows, after, &a) || !event_row(&other, !after, &b) || a == b)
+		return;
+	*d = (after ? a > b : a < b)
+			 ? ls_judge_decide_row(LS_FINDING_PASSED, a, "comes in the right order", 0.9)
+			 : ls_judge_decide_row(LS_FINDING_FAILED, a, "comes in the wrong order", 0.9);
 }
 
-/* "... without a retry": the rows of the same thing must not show it. */
-static bool
+/* "... without a retry": the rows of the same thread must not show it. */
+static void
 decide_without(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *main_rows,
 			   ls_judge_decision *d)
 {
-	ls_judge_item *part = item->without;
+	ls_judge_item part = *item->without;
 	ls_judge_hits rows;
 	ls_judge_decision extra;
 
-	if (part->n_idents == 0 && item->n_idents > 0)
+	if (part.n_idents == 0)
 	{
-		ls_judge_item *scoped = ls_new(ctx->arena, ls_judge_item);
-
-		if (scoped == NULL)
-			return false;
-		*scoped = *part;
-		memcpy(scoped->idents, item->idents, sizeof(item->idents));
-		scoped->n_idents = item->n_idents;
-		scoped->n_required = item->n_required;
-		part = scoped;
+		memcpy(part.idents, item->idents, sizeof(item->idents));
+		part.n_idents = item->n_idents;
+		part.n_required = item->n_required;
 	}
-	if (!ls_judge_collect(ctx, part, ctx->n_rows, 0.5f, &rows))
-		return false;
-	if (!ls_judge_decide_absence(ctx, part, &rows, &extra))
-		return false;
+	rows = ls_judge_collect(ctx, &part, ctx->n_rows, 0.5f);
+	extra = ls_judge_decide_absence(ctx, &part, &rows);
 	if (extra.status == LS_FINDING_FAILED)
 		*d = extra;
 	else if (d->status == LS_FINDING_NOT_FOUND && main_rows->n > 0)
 		*d = ls_judge_decide_row(LS_FINDING_PASSED, main_rows->list[0].row,
 								 "is about it, and no row shows what must not occur", 0.82);
-	return true;
 }
 
 /*
@@ -121,7 +106,7 @@ thread_of(const ls_judge_ctx *ctx, const ls_judge_row *row)
  * Rows name the item but tell no outcome: a later row of the same thread may, or the output
  * after a command line.  Looks at the next few rows only.
  */
-static bool
+static void
 decide_thread(ls_judge_ctx *ctx, const ls_judge_hits *rows, ls_judge_decision *d)
 {
 	const ls_judge_hit *best = NULL;
@@ -133,19 +118,17 @@ decide_thread(ls_judge_ctx *ctx, const ls_judge_hits *rows, ls_judge_decision *d
 		if (best == NULL || rows->list[i].m.relevance > best->m.relevance)
 			best = &rows->list[i];
 	if (!LS_JUDGE_RULE(THREAD) || best == NULL || best->m.relevance < 0.7f)
-		return true;
-	if ((row = ls_judge_row_get(ctx, best->row)) == NULL)
-		return false;
+		return;
+	row = ls_judge_row_get(ctx, best->row);
 	command = row->command;
 	thread = thread_of(ctx, row);
 	for (uint32_t r = best->row + 1; r < ctx->n_rows && r < best->row + 8; r++)
 	{
 		const ls_judge_cue *cue = NULL;
 
-		if ((row = ls_judge_row_get(ctx, r)) == NULL)
-			return false;
+		row = ls_judge_row_get(ctx, r);
 		if (command ? row->command : thread.len == 0)
-			return true; /* what follows is the next command's */
+			return; /* what follows is the next command's */
 		if (!command && !ls_str_eq(thread_of(ctx, row), thread))
 			continue;
 		for (int k = 0; k < row->n_cues; k++)
@@ -155,42 +138,33 @@ decide_thread(ls_judge_ctx *ctx, const ls_judge_hits *rows, ls_judge_decision *d
 		if (cue == NULL)
 			continue;
 		*d = ls_judge_decide_class((ls_judge_class) cue->class, r, 0.82);
-		return true;
+		return;
 	}
-	return true;
 }
 
-static bool
-everything(ls_judge_ctx *ctx, ls_judge_hits *out)
+/* All rows that may be looked at, for a limit that names nothing. */
+static void
+collect_all(ls_judge_ctx *ctx, ls_judge_hits *rows)
 {
-	out->list = ls_new_array(ctx->arena, ls_judge_hit, ctx->n_rows + 1);
-	out->n = 0;
-	if (out->list == NULL)
-		return false;
-	for (size_t n = ls_judge_room(ctx, ctx->n_rows); out->n < n; out->n++)
+	size_t n = ls_judge_room(ctx, ctx->n_rows);
+
+	rows->list = ls_new_array(ctx->arena, ls_judge_hit, n + 1);
+	for (rows->n = 0; rows->list != NULL && rows->n < n; rows->n++)
 	{
 		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
-		out->list[out->n].row = (uint32_t) out->n;
-		out->list[out->n].m.relevance = 0.6f;
+		rows->list[rows->n].row = (uint32_t) rows->n;
+		rows->list[rows->n].m.relevance = rows->best = 0.6f;
 	}
-	out->best = out->n > 0 ? 0.6f : 0;
-	return true;
 }
 
-/* Do the words of the description stand in the row one after the other?  The place, or -1. */
+/* Where the whole description stands in the row: its first atom, or -1. */
 static int
-find_all_words(const ls_judge_item *item, const ls_judge_text *t)
+find_name(const ls_judge_text *t, ls_str name)
 {
-	for (int i = 0; i + item->n_words <= t->n; i++)
-	{
-		int n = 0;
-
-		while (n < item->n_words && t->atoms[i + n].stem == item->words[n] &&
-			   t->atoms[i + n].client <= LS_CLIENT_QUOTE)
-			n++;
-		if (n == item->n_words)
+	for (int i = 0; i < t->n && t->atoms[i].off + name.len <= t->text.len; i++)
+		if (t->atoms[i].client <= LS_CLIENT_QUOTE &&
+			ls_str_eq_nocase(ls_str_make(t->text.data + t->atoms[i].off, name.len), name))
 			return i;
-	}
 	return -1;
 }
 
@@ -200,111 +174,80 @@ find_all_words(const ls_judge_item *item, const ls_judge_text *t)
  * others find their row anyway.
  */
 static bool
-decide_name(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d, bool *decided)
+decide_name(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
 {
-	size_t n;
+	size_t n = 0;
+	bool decided = false;
 
-	*decided = false;
-	if (!LS_JUDGE_RULE(NAME) || item->n_words < 3 ||
-		(item->order == LS_ORDER_NONE && !item->absent && !item->without &&
-		 item->cond.op == LS_OP_NONE))
-		return true;
-	n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, NAME_ROWS));
+	if (LS_JUDGE_RULE(NAME) && item->name.len > 0 &&
+		(item->order != LS_ORDER_NONE || item->absent || item->without ||
+		 item->cond.op != LS_OP_NONE))
+		n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, NAME_ROWS));
 	for (size_t i = 0; i < n; i++)
 	{
-		uint32_t r = ctx->candidates[i];
-		const ls_judge_row *row = ls_judge_row_get(ctx, r);
-		const ls_judge_cue *best = NULL;
-		int at;
+		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->candidates[i]);
+		int at = find_name(&row->text, item->name);
 
-		if (row == NULL)
-			return false;
 		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
-		if ((at = find_all_words(item, &row->text)) < 0)
-			continue;
-		for (int k = 0; k < row->n_cues; k++)
+		for (int k = 0; at >= 0 && k < row->n_cues; k++)
 		{
 			const ls_judge_cue *c = &row->cues[k];
+			bool outside = c->atom < at ||
+						   row->text.atoms[c->atom].off >= row->text.atoms[at].off + item->name.len;
 
-			if (c->strength >= 3 && (c->flags & LS_CUE_VERDICT) && !(c->flags & LS_CUE_HTTP) &&
-				(c->atom < at || c->atom >= at + item->n_words) && c->class != LS_CLASS_CLEAN &&
-				(best == NULL || c->class != LS_CLASS_PASS))
-				best = c;
+			if (!outside || c->strength < 3 || !(c->flags & LS_CUE_VERDICT) ||
+				(c->flags & LS_CUE_HTTP) || c->class == LS_CLASS_CLEAN)
+				continue;
+			*d = ls_judge_decide_class((ls_judge_class) c->class, ctx->candidates[i], 0.85);
+			decided = true;
 		}
-		if (best == NULL)
-			continue;
-		*d = ls_judge_decide_class((ls_judge_class) best->class, r, 0.85);
-		*decided = true;
 	}
-	return true;
+	return decided;
 }
 
 /* Each part by itself; together the worst of them. */
-static bool
-decide_parts(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
+static ls_judge_decision
+decide_parts(ls_judge_ctx *ctx, const ls_judge_item *item)
 {
-	static const uint8_t rank[] = {
-		[LS_FINDING_PASSED] = 0,
-		[LS_FINDING_SKIPPED] = 1,
-		[LS_FINDING_NOT_FOUND] = 2,
-		[LS_FINDING_FAILED] = 3,
-	};
+	static const uint8_t rank[] = {[LS_FINDING_PASSED] = 0,
+								   [LS_FINDING_SKIPPED] = 1,
+								   [LS_FINDING_NOT_FOUND] = 2,
+								   [LS_FINDING_FAILED] = 3};
+	ls_judge_decision a = ls_judge_decide_item(ctx, item->members[0]);
+	ls_judge_decision b = ls_judge_decide_item(ctx, item->members[1]);
 
-	for (int k = 0; k < item->n_members; k++)
-	{
-		ls_judge_decision one;
-
-		if (!ls_judge_decide_item(ctx, item->members[k], &one))
-			return false;
-		if (k == 0 || rank[one.status] > rank[d->status])
-			*d = one;
-	}
-	return true;
+	return rank[b.status] > rank[a.status] ? b : a;
 }
 
-bool
-ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
+ls_judge_decision
+ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item)
 {
-	bool many = item->absent || item->cond.op != LS_OP_NONE || item->all;
-	bool decided;
+	bool limit = item->cond.op != LS_OP_NONE;
+	bool many = item->absent || limit || item->all;
+	ls_judge_decision d;
 	ls_judge_hits rows;
 
-	if (item->n_members > 0)
-		return decide_parts(ctx, item, d);
+	if (item->members[0] != NULL)
+		return decide_parts(ctx, item);
 	ctx->effort = 1 + (size_t) item->n_terms / 8;
-	ctx->values = item->cond.op != LS_OP_NONE || ctx->defs.limit != NULL;
-	if (!decide_name(ctx, item, d, &decided) || decided)
-		return decided;
-	if (!ls_judge_collect(ctx, item, many ? ctx->n_rows : CANDIDATES, item->absent ? 0.3f : 0.4f,
-						  &rows))
-		return false;
-	if (item->cond.op != LS_OP_NONE && rows.n == 0 && !item->has_name && item->n_idents == 0 &&
-		!everything(ctx, &rows))
-		return false;
-	if (item->cond.op != LS_OP_NONE)
-		*d = ls_judge_decide_threshold(ctx, item, &rows);
-	else if (item->absent)
-	{
-		if (!ls_judge_decide_absence(ctx, item, &rows, d))
-			return false;
-	}
-	else
-	{
-		*d = ls_judge_decide_plain(item, &rows);
-		if (d->status == LS_FINDING_NOT_FOUND && !item->negative && !decide_thread(ctx, &rows, d))
-			return false;
-	}
-	if (!ls_judge_criteria_apply(ctx, item, &rows, d))
-		return false;
-	if (item->order != LS_ORDER_NONE && d->status == LS_FINDING_PASSED &&
-		!decide_order(ctx, item, &rows, d))
-		return false;
-	if (item->without != NULL &&
-		(d->status == LS_FINDING_PASSED ||
-		 (d->status == LS_FINDING_NOT_FOUND && rows.best >= LS_RELEVANT)) &&
-		!decide_without(ctx, item, &rows, d))
-		return false;
-	if (d->status == LS_FINDING_NOT_FOUND && rows.chosen && rows.best < LS_RELEVANT)
-		d->why = "only text that a client may have chosen speaks of it";
-	return true;
+	ctx->values = limit || ctx->defs.limit != NULL;
+	if (decide_name(ctx, item, &d))
+		return d;
+	rows = ls_judge_collect(ctx, item, many ? ctx->n_rows : CANDIDATES, item->absent ? 0.3f : 0.4f);
+	if (limit && rows.n == 0 && !item->has_name && item->n_idents == 0)
+		collect_all(ctx, &rows);
+	d = limit          ? ls_judge_decide_threshold(ctx, item, &rows)
+		: item->absent ? ls_judge_decide_absence(ctx, item, &rows)
+					   : ls_judge_decide_plain(item, &rows);
+	if (!limit && !item->absent && !item->negative && d.status == LS_FINDING_NOT_FOUND)
+		decide_thread(ctx, &rows, &d);
+	ls_judge_criteria_apply(ctx, item, &rows, &d);
+	if (item->order != LS_ORDER_NONE && d.status == LS_FINDING_PASSED)
+		decide_order(ctx, item, &rows, &d);
+	if (item->without != NULL && (d.status == LS_FINDING_PASSED ||
+								  (d.status == LS_FINDING_NOT_FOUND && rows.best >= LS_RELEVANT)))
+		decide_without(ctx, item, &rows, &d);
+	if (d.status == LS_FINDING_NOT_FOUND && rows.chosen && rows.best < LS_RELEVANT)
+		d.why = "only text that a client may have chosen speaks of it";
+	return d;
 }

@@ -44,37 +44,29 @@ may_hold_idents(const ls_judge_item *item, const ls_judge_row *row)
 	return true;
 }
 
-bool
-ls_judge_collect(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, float threshold,
-				 ls_judge_hits *out)
+ls_judge_hits
+ls_judge_collect(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, float threshold)
 {
 	size_t n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, limit));
+	ls_judge_hits rows = {.list = ls_new_array(ctx->arena, ls_judge_hit, n + 1)};
 
-	out->n = 0;
-	out->best = 0;
-	out->chosen = false;
-	out->list = ls_new_array(ctx->arena, ls_judge_hit, n + 1);
-	if (out->list == NULL)
-		return false;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n && rows.list != NULL; i++)
 	{
 		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->candidates[i]);
-		ls_judge_hit *h = &out->list[out->n];
+		ls_judge_hit *h = &rows.list[rows.n];
 
-		if (row == NULL)
-			return false;
 		if (!may_hold_idents(item, row))
 			continue;
 		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
 		ls_judge_match_row(ctx, item, row, &h->m);
-		out->chosen |= h->m.chosen;
+		rows.chosen |= h->m.chosen;
 		if (!h->m.idents || h->m.relevance < threshold)
 			continue;
 		h->row = ctx->candidates[i];
-		out->best = h->m.relevance > out->best ? h->m.relevance : out->best;
-		out->n++;
+		rows.best = h->m.relevance > rows.best ? h->m.relevance : rows.best;
+		rows.n++;
 	}
-	return true;
+	return rows;
 }
 
 ls_judge_decision

@@ -81,7 +81,7 @@ want_item(ls_judge_ctx *ctx, ls_judge_item *item)
 #define TEXT_ROW (UINT32_C(1) << 30) /* only for post */
 #define CLIENT_WEIGHT 0.02f
 
-static bool
+static void
 post(ls_judge_ctx *ctx, int32_t list, uint32_t row)
 {
 	ls_judge_list *l = &ctx->lists[list];
@@ -91,10 +91,10 @@ post(ls_judge_ctx *ctx, int32_t list, uint32_t row)
 	if (l->n > 0 && (l->rows[l->n - 1] & ~CLIENT_ROW) == (row & ~CLIENT_ROW))
 	{
 		l->rows[l->n - 1] &= row | ~CLIENT_ROW;
-		return true;
+		return;
 	}
 	if (ctx->postings >= MAX_POSTINGS)
-		return true; /* what comes later is not found through this word */
+		return; /* what comes later is not found through this word */
 	if (l->n == l->capacity)
 	{
 		uint32_t grown = l->capacity ? l->capacity * 2 : 16;
@@ -102,36 +102,25 @@ post(ls_judge_ctx *ctx, int32_t list, uint32_t row)
 								grown * sizeof(uint32_t));
 
 		if (p == NULL)
-			return false;
+			return;
 		l->rows = p;
 		l->capacity = grown;
 	}
 	l->rows[l->n++] = row;
 	ctx->postings++;
-	return true;
 }
 
-static bool
+static void
 post_word(ls_judge_ctx *ctx, uint64_t hash, uint32_t row)
 {
-	int32_t list = find_list(ctx, hash);
-	uint16_t word;
+	int32_t list = hash != 0 ? find_list(ctx, hash) : -1;
+	uint16_t word = hash != 0 ? ls_judge_words_find(&ctx->words, hash) : 0;
+	int32_t concept = ctx->concept_list[ctx->words.table[word].concept];
 
-	if (list >= 0 && !post(ctx, list, row))
-		return false;
-	word = ls_judge_words_find(&ctx->words, hash);
-	if (word == 0)
-		return true;
-	list = ctx->concept_list[ctx->words.table[word].concept];
-	return list < 0 || post(ctx, list, row);
-}
-
-static bool
-post_atom(ls_judge_ctx *ctx, const ls_judge_atom *atom, uint32_t row)
-{
-	if (atom->stem != 0 && !post_word(ctx, atom->stem, row))
-		return false;
-	return atom->joined == 0 || post_word(ctx, atom->joined, row);
+	if (list >= 0)
+		post(ctx, list, row);
+	if (concept >= 0)
+		post(ctx, concept, row);
 }
 
 bool
@@ -160,7 +149,7 @@ ls_judge_index_begin(ls_judge_ctx *ctx)
 	return true;
 }
 
-bool
+void
 ls_judge_index_row(ls_judge_ctx *ctx, uint32_t r)
 {
 	int n = ls_judge_text_scan(ctx, ctx->rows[r], ctx->atoms, LS_JUDGE_ROW_ATOMS);
@@ -174,24 +163,24 @@ ls_judge_index_row(ls_judge_ctx *ctx, uint32_t r)
 						   ctx->words.table[ctx->atoms[i].word].pol == LS_POL_POS;
 	for (int i = 0; i < n; i++)
 	{
+		ls_judge_client client = (ls_judge_client) ctx->atoms[i].client;
+		uint32_t flags =
+			(client >= LS_CLIENT_PATH ? CLIENT_ROW : 0) | (client == LS_CLIENT_TEXT ? TEXT_ROW : 0);
+
 		ctx->numbers += ctx->atoms[i].kind == LS_ATOM_NUMBER;
-		if (!post_atom(ctx, &ctx->atoms[i],
-					   ctx->atoms[i].client == LS_CLIENT_TEXT   ? r | CLIENT_ROW | TEXT_ROW
-					   : ctx->atoms[i].client >= LS_CLIENT_PATH ? r | CLIENT_ROW
-																: r))
-			return false;
+		post_word(ctx, ctx->atoms[i].stem, r | flags);
+		post_word(ctx, ctx->atoms[i].joined, r | flags);
 	}
 	ctx->spare_row = UINT32_MAX;
 	if (ctx->kept_atoms + (size_t) n > MAX_KEPT_ATOMS)
-		return true;
+		return;
 	row->text.atoms = ls_new_array(ctx->arena, ls_judge_atom, n + 1);
 	if (row->text.atoms == NULL)
-		return false;
+		return;
 	memcpy(row->text.atoms, ctx->atoms, (size_t) n * sizeof(ls_judge_atom));
 	row->text.text = ctx->rows[r];
 	row->text.n = n;
 	ctx->kept_atoms += (size_t) n;
-	return true;
 }
 
 /* Of a row that instructs its reader only signs of failure count; one without any is no evidence. */
@@ -261,10 +250,7 @@ ls_judge_row_get(ls_judge_ctx *ctx, uint32_t r)
 		row->text.n = ls_judge_text_scan(ctx, ctx->rows[r], ctx->atoms, LS_JUDGE_ROW_ATOMS);
 		ls_judge_client_mark(ctx, &row->text);
 		ls_judge_spend(ctx, read_cost(row));
-		if (row->cues == NULL)
-			row->cues = ls_new_array(ctx->arena, ls_judge_cue, LS_JUDGE_ROW_CUES);
-		if (row->cues == NULL)
-			return NULL;
+		row->cues = ctx->spare_cues;
 		ctx->spare_row = r;
 		analyse(ctx, row);
 		return row;
@@ -272,13 +258,11 @@ ls_judge_row_get(ls_judge_ctx *ctx, uint32_t r)
 	row->cues = cues;
 	ls_judge_spend(ctx, read_cost(row) / 2);
 	analyse(ctx, row);
-	row->cues = ls_new_array(ctx->arena, ls_judge_cue, row->n_cues + 1);
-	if (row->cues == NULL)
-	{
-		row->analysed = false;
-		return NULL;
-	}
-	memcpy(row->cues, cues, (size_t) row->n_cues * sizeof(ls_judge_cue));
+	row->cues = ls_new_array(ctx->arena, ls_judge_cue, row->n_cues);
+	if (row->cues != NULL)
+		memcpy(row->cues, cues, (size_t) row->n_cues * sizeof(ls_judge_cue));
+	else
+		row->n_cues = 0;
 	return row;
 }
 

@@ -378,7 +378,6 @@ typedef struct ls_judge_row
 
 #define LS_ITEM_TERMS 48
 #define LS_ITEM_IDENTS 12
-#define LS_ITEM_WORDS 24
 #define LS_IDENT_ATOMS 16
 
 typedef enum ls_judge_role
@@ -474,13 +473,11 @@ typedef struct ls_judge_item
 	long whole;              /* "3 of 3", "all 3": how many there are; 0: not said */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_judge_order order;
-	struct ls_judge_item *other;   /* the second part of an order */
-	uint64_t words[LS_ITEM_WORDS]; /* stems of the whole description; none when it is longer */
-	int n_words;
+	struct ls_judge_item *other;      /* the second part of an order */
+	ls_str name;                      /* the whole description, which may be a name */
 	struct ls_judge_item *members[2]; /* an absence and a statement, each its own item */
-	int n_members;
-	struct ls_judge_item *without; /* a condition of absence beside the main clause */
-	struct ls_judge_item *next;    /* of all items and their parts */
+	struct ls_judge_item *without;    /* a condition of absence beside the main clause */
+	struct ls_judge_item *next;       /* of all items and their parts */
 } ls_judge_item;
 
 /* ---- context of one call ---- */
@@ -517,6 +514,7 @@ typedef struct ls_judge_ctx
 	size_t kept_atoms;
 	ls_judge_row spare; /* a row that is not kept, until the next is asked for */
 	uint32_t spare_row;
+	ls_judge_cue spare_cues[LS_JUDGE_ROW_CUES];
 	ls_judge_atom atoms[LS_JUDGE_ROW_ATOMS];
 	size_t items_left;
 	size_t match_cost;  /* of comparing an average row with an item of a few words */
@@ -541,8 +539,8 @@ typedef struct ls_judge_ctx
 	size_t postings;
 	float *score;
 	uint32_t *candidates;
-	bool report;       /* rows are a report with check marks (Mocha, Jest) */
-	uint64_t *context; /* stems of the criteria's words */
+	bool report;                          /* rows are a report with check marks (Mocha, Jest) */
+	uint64_t context[LS_JUDGE_ROW_ATOMS]; /* stems of the criteria's words */
 	int n_context;
 	ls_judge_defs defs;
 } ls_judge_ctx;
@@ -576,7 +574,7 @@ extern void ls_judge_advice_mark(const ls_judge_ctx *ctx, ls_judge_row *row);
  * candidates are in ctx->candidates, at most `limit`, in row order.
  */
 extern bool ls_judge_index_begin(ls_judge_ctx *ctx);
-extern bool ls_judge_index_row(ls_judge_ctx *ctx, uint32_t row);
+extern void ls_judge_index_row(ls_judge_ctx *ctx, uint32_t row);
 extern size_t ls_judge_index_candidates(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit);
 
 /* Looks for a word in the filter: false when the row does not hold it. */
@@ -702,15 +700,18 @@ extern float ls_judge_score(const ls_judge_hit *hit);
 extern size_t ls_judge_room(const ls_judge_ctx *ctx, size_t limit);
 extern void ls_judge_spend(ls_judge_ctx *ctx, size_t cost);
 
-/* Rows that match the item, in order.  False when out of memory, here and below. */
-extern bool ls_judge_collect(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit,
-							 float threshold, ls_judge_hits *out);
+/*
+ * Rows that match the item, in order.  Memory that is short, here and below, is told by the arena
+ * (ls_arena_failed); the decision is then of no use.
+ */
+extern ls_judge_hits ls_judge_collect(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit,
+									  float threshold);
 extern ls_judge_decision ls_judge_decide_plain(const ls_judge_item *item,
 											   const ls_judge_hits *rows);
-extern bool ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item,
-									const ls_judge_hits *rows, ls_judge_decision *d);
+extern ls_judge_decision ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item,
+												 const ls_judge_hits *rows);
 /* Looks at rows up to `end` for what conditions on the whole log ask; does the item ask that? */
-extern bool ls_judge_survey(ls_judge_ctx *ctx, size_t end);
+extern void ls_judge_survey(ls_judge_ctx *ctx, size_t end);
 extern bool ls_judge_item_surveys(const ls_judge_item *item);
 extern ls_judge_decision ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item,
 												   const ls_judge_hits *rows);
@@ -718,10 +719,9 @@ extern ls_judge_decision ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_j
 extern size_t ls_judge_part_end(ls_str criteria, size_t i);
 /* Reads the definitions of the criteria; applies them to a decision. */
 extern void ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str criteria);
-extern bool ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item,
+extern void ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item,
 									const ls_judge_hits *rows, ls_judge_decision *d);
-extern bool ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item,
-								 ls_judge_decision *d);
+extern ls_judge_decision ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item);
 
 /* Gives the words of an item their final weight, now that the rows' words are known. */
 extern void ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item *item);

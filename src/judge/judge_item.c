@@ -691,7 +691,6 @@ find_conjunction(parse *p, int end, ls_judge_item *item)
 		return true;
 	item->members[0] = parse_range(&absence, i, at, 0);
 	item->members[1] = parse_range(&statement, at + 1, end, 0);
-	item->n_members = 2;
 	return item->members[0] != NULL && item->members[1] != NULL;
 }
 
@@ -709,8 +708,6 @@ ls_judge_item_parse(ls_judge_ctx *ctx, ls_str description)
 	item = parse_range(&p, 0, text.n, 0);
 	if (item == NULL || !find_conjunction(&p, text.n, item))
 		return NULL;
-	if (text.n <= LS_ITEM_WORDS)
-		for (int i = 0; i < text.n; i++)
-			item->words[item->n_words++] = text.atoms[i].stem;
+	item->name = description;
 	return item;
 }
