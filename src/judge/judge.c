@@ -78,8 +78,8 @@ is_framing(ls_str s)
 }
 
 /* Length of the sign or word that ends a part here: . ? ! ; line break, ", and whether". */
-size_t
-ls_judge_part_end(ls_str s, size_t i)
+static size_t
+part_end(ls_str s, size_t i)
 {
 	static const ls_str whether = {"and whether ", 12};
 
@@ -95,17 +95,17 @@ ls_judge_part_end(ls_str s, size_t i)
 }
 
 /*
- * The conclusions that criteria ask for: sentences, questions, lines of a list.  `left` gets how
- * many there are beyond `max`.
+ * The conclusions that criteria ask for: sentences, questions, lines of a list; `all`: also those
+ * that ask for nothing.  `left` gets how many there are beyond MAX_ITEMS.
  */
 static size_t
-split_criteria(ls_str criteria, ls_str *parts, size_t max, size_t *left)
+split_criteria(ls_str criteria, ls_str *parts, bool all, size_t *left)
 {
 	size_t n = 0, start = 0;
 
 	for (size_t i = 0; i <= criteria.len; i++)
 	{
-		size_t end = i == criteria.len ? 1 : ls_judge_part_end(criteria, i);
+		size_t end = i == criteria.len ? 1 : part_end(criteria, i);
 		size_t from = start, to = i;
 		int words = 0;
 
@@ -120,9 +120,9 @@ split_criteria(ls_str criteria, ls_str *parts, size_t max, size_t *left)
 		for (size_t k = from; k < to; k++)
 			words += criteria.data[k] == ' ';
 		if (to - from >= 3 && (words > 0 || to - from > 6) &&
-			!is_framing(ls_str_make(criteria.data + from, to - from)))
+			(all || !is_framing(ls_str_make(criteria.data + from, to - from))))
 		{
-			if (n < max)
+			if (n < MAX_ITEMS)
 				parts[n++] = ls_str_make(criteria.data + from, to - from);
 			else
 				++*left;
@@ -174,6 +174,7 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 	ls_judge_job *job = ls_new(arena, ls_judge_job);
 	ls_judge_ctx *ctx = job ? &job->ctx : NULL;
 	ls_str parts[MAX_ITEMS];
+	size_t n_parts, left = 0;
 
 	if (job == NULL || (ctx->memo = ls_new_array(arena, ls_judge_memo, LS_MEMO)) == NULL)
 		return NULL;
@@ -186,18 +187,24 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 	job->own_ids = generic || n_items == 0;
 	job->n = n_items > MAX_ITEMS ? MAX_ITEMS : n_items;
 	job->left = n_items - job->n;
-	for (size_t i = 0; i < job->n; i++)
-		parts[i] = items[i].description;
+	n_parts = split_criteria(criteria, parts, n_items > 0, &left);
 	if (n_items > 0)
 	{
 		ctx->n_context = ls_judge_text_scan(ctx, criteria, ctx->atoms, LS_JUDGE_ROW_ATOMS);
 		for (int i = 0; i < ctx->n_context; i++)
 			ctx->context[i] = ctx->atoms[i].stem;
-		if (LS_JUDGE_RULE(CRITERIA))
-			ls_judge_criteria_read(ctx, criteria);
+		for (size_t i = 0; i < n_parts && LS_JUDGE_RULE(CRITERIA); i++)
+			ls_judge_criteria_read(ctx, parts[i]);
+		for (size_t i = 0; i < job->n; i++)
+			parts[i] = items[i].description;
 	}
-	else if ((job->n = split_criteria(criteria, parts, MAX_ITEMS, &job->left)) == 0)
-		parts[job->n++] = criteria;
+	else
+	{
+		job->left = left;
+		job->n = n_parts;
+		if (n_parts == 0)
+			parts[job->n++] = criteria;
+	}
 	job->out = ls_new_array(arena, ls_judge_finding, job->n);
 	for (size_t i = 0; i < job->n; i++)
 		if ((job->parsed[i] = ls_judge_item_parse(ctx, parts[i])) == NULL)

@@ -582,7 +582,8 @@ is_chat(const walk *w, int i, size_t at)
 {
 	size_t end = at + 1, to = w->len - at > NEAR ? at + NEAR : w->len;
 
-	if (w->words > 1 || i >= w->t->n || w->t->atoms[i].off != end || !ls_judge_is_letter(w->s[end]))
+	if (w->words > 1 || i > 12 || i >= w->t->n || w->t->atoms[i].off != end ||
+		!ls_judge_is_letter(w->s[end]))
 		return false;
 	while (end < to && strchr(w->s[at] == '#' ? " " : " <>=/\"'", w->s[end]) == NULL)
 		end++;

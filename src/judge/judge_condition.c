@@ -14,15 +14,6 @@
 #define VIOLATION "shows what must not occur"
 
 static bool
-fails(const ls_judge_row *row)
-{
-	for (int k = 0; k < row->n_cues; k++)
-		if (row->cues[k].class == LS_CLASS_FAIL)
-			return true;
-	return false;
-}
-
-static bool
 has_status(const ls_judge_item *item, int status)
 {
 	return item->http_low != 0 && status >= item->http_low && status <= item->http_high;
@@ -34,7 +25,7 @@ violates(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_row 
 {
 	if (item->http_low != 0)
 		return has_status(item, ls_judge_row_status(ctx, row));
-	return item->errors ? fails(row) : m->forbidden;
+	return item->errors ? ls_judge_row_fails(row) : m->forbidden;
 }
 
 void
@@ -50,7 +41,7 @@ ls_judge_survey(ls_judge_ctx *ctx, size_t end)
 		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->surveyed);
 
 		ctx->http[ctx->surveyed] = (uint16_t) ls_judge_row_status(ctx, row);
-		if (ctx->first_fail < 0 && fails(row))
+		if (ctx->first_fail < 0 && ls_judge_row_fails(row))
 			ctx->first_fail = ctx->surveyed;
 	}
 }
@@ -145,7 +136,7 @@ ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_j
 		if (violates(ctx, item, row, &h->m))
 			return ls_judge_decide_row(LS_FINDING_FAILED, h->row, VIOLATION, 0.9);
 		seen = h;
-		troubled |= LS_JUDGE_RULE(TROUBLED) && fails(row);
+		troubled |= LS_JUDGE_RULE(TROUBLED) && ls_judge_row_fails(row);
 	}
 	if (seen == NULL)
 		return decide_by_forbidden(ctx, item);

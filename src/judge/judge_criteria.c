@@ -12,25 +12,20 @@
  */
 #include "src/judge/judge_internal.h"
 
-static const ls_judge_word *
-word_of(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
-{
-	return &ctx->words.table[t->atoms[i].word];
-}
-
 /* The first word of the concept and polarity from atom `from` on, -1: none. */
 static int
 find(const ls_judge_ctx *ctx, const ls_judge_text *t, int from, ls_judge_concept concept,
 	 ls_judge_polarity pol)
 {
 	for (int i = from; i < t->n; i++)
-		if (word_of(ctx, t, i)->concept == concept && word_of(ctx, t, i)->pol == pol)
+		if (ls_judge_word_of(ctx, t, i)->concept == concept &&
+			ls_judge_word_of(ctx, t, i)->pol == pol)
 			return i;
 	return -1;
 }
 
-static void
-read_sentence(ls_judge_ctx *ctx, ls_str text)
+void
+ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str text)
 {
 	ls_judge_text t = {text, ctx->atoms,
 					   ls_judge_text_scan(ctx, text, ctx->atoms, LS_JUDGE_ROW_ATOMS)};
@@ -45,7 +40,7 @@ read_sentence(ls_judge_ctx *ctx, ls_str text)
 		fail = find(ctx, &t, 0, LS_CONCEPT_ERROR, LS_POL_NEG); /* a violation */
 	for (int i = t.n - 1; i >= 0; i--)
 	{
-		denied |= word_of(ctx, &t, i)->pol == LS_POL_NOT;
+		denied |= ls_judge_word_of(ctx, &t, i)->pol == LS_POL_NOT;
 		when |= i > pass && ls_judge_is_one_of(ls_judge_atom_text(&t, i), "when if means");
 		if (ls_judge_is(ls_judge_atom_text(&t, i), "as"))
 			as = i;
@@ -72,37 +67,18 @@ read_sentence(ls_judge_ctx *ctx, ls_str text)
 	}
 }
 
-void
-ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str criteria)
-{
-	size_t start = 0;
-
-	for (size_t i = 0; i <= criteria.len; i++)
-	{
-		size_t end = i == criteria.len ? 1 : ls_judge_part_end(criteria, i);
-
-		if (end == 0)
-			continue;
-		if (i > start + 8)
-			read_sentence(ctx, ls_str_make(criteria.data + start, i - start));
-		start = i + end;
-	}
-}
-
 /* Does the row warn, by its level or by a word that is not denied? */
 static bool
 warns(const ls_judge_ctx *ctx, const ls_judge_row *row)
 {
-	for (int i = 0; i < row->text.n; i++)
-		if (ctx->words.table[row->text.atoms[i].word].concept == LS_CONCEPT_WARNING &&
-			(row->text.atoms[i].client == LS_CLIENT_NONE ||
-			 row->text.atoms[i].client == LS_CLIENT_FREE) &&
-			!ls_judge_row_negated(ctx, &row->text, i))
+	const ls_judge_text *t = &row->text;
+
+	for (int i = 0; i < t->n; i++)
+		if (ls_judge_word_of(ctx, t, i)->concept == LS_CONCEPT_WARNING &&
+			(t->atoms[i].client == LS_CLIENT_NONE || t->atoms[i].client == LS_CLIENT_FREE) &&
+			!ls_judge_row_negated(ctx, t, i))
 			return true;
-	for (int k = 0; k < row->n_cues; k++)
-		if (row->cues[k].class == LS_CLASS_FAIL)
-			return true;
-	return false;
+	return ls_judge_row_fails(row);
 }
 
 void

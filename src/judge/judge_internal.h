@@ -552,6 +552,13 @@ ls_judge_in(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, ls_judge_set
 	return i >= 0 && i < t->n && (ctx->words.masks[t->atoms[i].sets] >> set & 1) != 0;
 }
 
+/* The entry of the word list for atom `i`; that of no word, where there is no such atom. */
+static inline const ls_judge_word *
+ls_judge_word_of(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
+{
+	return &ctx->words.table[i >= 0 && i < t->n ? t->atoms[i].word : 0];
+}
+
 /* The first atoms of a text with their words; returns how many. */
 extern int ls_judge_text_scan(const ls_judge_ctx *ctx, ls_str text, ls_judge_atom *atoms,
 							  int max_atoms);
@@ -560,6 +567,8 @@ extern void ls_judge_row_analyse(ls_judge_ctx *ctx, ls_judge_row *row);
 extern const ls_judge_row *ls_judge_row_get(ls_judge_ctx *ctx, uint32_t row);
 /* The HTTP status code that a row tells, also in plain words; 0: none. */
 extern int ls_judge_row_status(const ls_judge_ctx *ctx, const ls_judge_row *row);
+/* Does it tell a failure? */
+extern bool ls_judge_row_fails(const ls_judge_row *row);
 /* A whole number that stands alone, not dotted; -1 when atom `i` is none. */
 extern long ls_judge_plain_number(const ls_judge_text *t, int i);
 /* Where text that instructs its reader begins; the text's length: nowhere. */
@@ -715,10 +724,8 @@ extern void ls_judge_survey(ls_judge_ctx *ctx, size_t end);
 extern bool ls_judge_item_surveys(const ls_judge_item *item);
 extern ls_judge_decision ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item,
 												   const ls_judge_hits *rows);
-/* Length of what ends a part of the criteria at `i`, 0: nothing does. */
-extern size_t ls_judge_part_end(ls_str criteria, size_t i);
-/* Reads the definitions of the criteria; applies them to a decision. */
-extern void ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str criteria);
+/* Reads what a sentence of the criteria defines; applies that to a decision. */
+extern void ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str sentence);
 extern void ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item,
 									const ls_judge_hits *rows, ls_judge_decision *d);
 extern ls_judge_decision ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item);

@@ -25,12 +25,12 @@ yet_to_come(const ls_judge_matching *m)
 		if (m->masked[i] || t->atoms[i].client != LS_CLIENT_NONE ||
 			t->atoms[i].kind != LS_ATOM_WORD)
 			continue;
-		if (m->ctx->words.table[t->atoms[i].word].pol == LS_POL_NOT && i + 1 < t->n &&
+		if (ls_judge_word_of(m->ctx, t, i)->pol == LS_POL_NOT && i + 1 < t->n &&
 			(t->atoms[i + 1].flags & LS_ATOM_ED))
 			return true;
 		/* "upload b.zip started" */
-		if (m->ctx->words.table[t->atoms[i].word].concept == LS_CONCEPT_START &&
-			m->ctx->words.table[t->atoms[i].word].pol == LS_POL_ACT && !m->exact_action_past)
+		if (ls_judge_word_of(m->ctx, t, i)->concept == LS_CONCEPT_START &&
+			ls_judge_word_of(m->ctx, t, i)->pol == LS_POL_ACT && !m->exact_action_past)
 			return true;
 		if (ls_judge_in(m->ctx, t, i, LS_SET_YET))
 			return !ls_judge_row_negated(m->ctx, t, i);
@@ -95,7 +95,7 @@ arrived(const ls_judge_matching *m)
 
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_judge_word *w = &m->ctx->words.table[t->atoms[i].word];
+		const ls_judge_word *w = ls_judge_word_of(m->ctx, t, i);
 
 		if (w->pol == LS_POL_ACT && w->strength > 0 && (t->atoms[i].flags & LS_ATOM_ED) &&
 			!t->atoms[i].unreal && t->atoms[i].client == LS_CLIENT_NONE &&

@@ -14,12 +14,6 @@
 
 #define NEAR_REQUEST 12 /* atoms of the program's between a word of a request and its status */
 
-static inline const ls_judge_word *
-word_of(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
-{
-	return &ctx->words.table[i < t->n ? t->atoms[i].word : 0];
-}
-
 static inline bool
 is(const ls_judge_text *t, int i, const char *word)
 {
@@ -77,7 +71,7 @@ count_before(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 		return -1;
 	if (i < 2 || t->atoms[i - 1].sep != LS_SEP_SPACE || t->atoms[i - 2].kind != LS_ATOM_WORD)
 		return v;
-	w = word_of(ctx, t, i - 2);
+	w = ls_judge_word_of(ctx, t, i - 2);
 	return w->pol == LS_POL_NONE || w->pol == LS_POL_WEAK ? -1 : v;
 }
 
@@ -93,7 +87,8 @@ ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 		return true;
 	/* "pending 0" */
 	if (after == 0 && t->atoms[i + 1].sep == LS_SEP_SPACE &&
-		word_of(ctx, t, i)->pol != LS_POL_KEY && word_of(ctx, t, i)->concept != LS_CONCEPT_STOP &&
+		ls_judge_word_of(ctx, t, i)->pol != LS_POL_KEY &&
+		ls_judge_word_of(ctx, t, i)->concept != LS_CONCEPT_STOP &&
 		(i + 2 >= t->n || t->atoms[i + 2].sep == LS_SEP_COMMA))
 		return true;
 	/* the first attempt repeats nothing */
@@ -104,7 +99,7 @@ ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 		return true;
 	for (int k = i - 1; k >= 0 && k >= i - 4; k--)
 	{
-		const ls_judge_word *w = word_of(ctx, t, k);
+		const ls_judge_word *w = ls_judge_word_of(ctx, t, k);
 
 		if (t->atoms[k + 1].sep == LS_SEP_COMMA || t->atoms[k + 1].sep == LS_SEP_EQUAL)
 			break;
@@ -125,6 +120,15 @@ cue(ls_judge_row *row, int atom, ls_judge_class class, int strength, int concept
 		return;
 	row->cues[row->n_cues++] = (ls_judge_cue){(uint16_t) atom, (uint8_t) class, (uint8_t) strength,
 											  (uint8_t) concept, (uint8_t) flags};
+}
+
+bool
+ls_judge_row_fails(const ls_judge_row *row)
+{
+	for (int k = 0; k < row->n_cues; k++)
+		if (row->cues[k].class == LS_CLASS_FAIL)
+			return true;
+	return false;
 }
 
 /* A status code of HTTP at atom `i`, if it can be one; 0: it cannot. */
@@ -169,9 +173,9 @@ ls_judge_row_status(const ls_judge_ctx *ctx, const ls_judge_row *row)
 	for (int i = 1; i < t->n && row->http == 0; i++)
 	{
 		int verb = i - 1, status = status_number(t, i);
-		ls_judge_polarity after = (ls_judge_polarity) word_of(ctx, t, i + 1)->pol;
+		ls_judge_polarity after = (ls_judge_polarity) ls_judge_word_of(ctx, t, i + 1)->pol;
 
-		while (verb > 0 && verb > i - 3 && word_of(ctx, t, verb)->pol == LS_POL_STOP &&
+		while (verb > 0 && verb > i - 3 && ls_judge_word_of(ctx, t, verb)->pol == LS_POL_STOP &&
 			   !ls_judge_in(ctx, t, verb, LS_SET_REPLY))
 			verb--;
 		if (status != 0 && t->atoms[i].sep == LS_SEP_SPACE &&
@@ -188,7 +192,7 @@ static bool
 phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 {
 	const ls_judge_text *t = &row->text;
-	const ls_judge_word *next = word_of(ctx, t, i + 1);
+	const ls_judge_word *next = ls_judge_word_of(ctx, t, i + 1);
 	bool not_ = is(t, i, "not"), no = is(t, i, "no");
 
 	if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_SEP_COMMA || t->atoms[i + 1].sep == LS_SEP_EQUAL)
@@ -205,7 +209,7 @@ phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 		cue(row, i, LS_CLASS_FAIL, 2, LS_CONCEPT_ERROR, 0);
 	else if (ls_judge_is_one_of(ls_judge_atom_text(t, i), "could can does did do") &&
 			 is(t, i + 1, "not"))
-		cue(row, i + 1, LS_CLASS_FAIL, 2, word_of(ctx, t, i + 2)->concept, 0);
+		cue(row, i + 1, LS_CLASS_FAIL, 2, ls_judge_word_of(ctx, t, i + 2)->concept, 0);
 	else
 		return false;
 	return true;
@@ -234,7 +238,7 @@ word_cue(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 {
 	const ls_judge_text *t = &row->text;
 	const ls_judge_atom *a = &t->atoms[i];
-	const ls_judge_word *w = word_of(ctx, t, i);
+	const ls_judge_word *w = ls_judge_word_of(ctx, t, i);
 	bool negated = ls_judge_row_negated(ctx, t, i), value = has_value(t, i);
 	long before = count_before(ctx, t, i), after = value ? ls_judge_plain_number(t, i + 1) : -1;
 	bool counted = (before >= 0 && !value) || after >= 0;
@@ -323,7 +327,7 @@ ls_judge_row_analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 	for (int i = 0; i < t->n; i++)
 	{
 		const ls_judge_atom *a = &t->atoms[i];
-		ls_judge_polarity pol = (ls_judge_polarity) word_of(ctx, t, i)->pol;
+		ls_judge_polarity pol = (ls_judge_polarity) ls_judge_word_of(ctx, t, i)->pol;
 
 		if (ls_judge_in(ctx, t, i, LS_SET_REQUEST))
 			request = own;
