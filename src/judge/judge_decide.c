@@ -74,74 +74,6 @@ decide_without(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits
 								 "is about it, and no row shows what must not occur", 0.82);
 }
 
-/*
- * The word that ties rows together: the value of a key of that kind (request_id=9, "traceId":"ab"),
- * or a mark in front: "#5", "[mirror-a]", "saga=77".  Empty when there is none.
- */
-static ls_str
-thread_of(const ls_judge_ctx *ctx, const ls_judge_row *row)
-{
-	const ls_judge_text *t = &row->text;
-	const char *s = t->text.data;
-	size_t n = 0;
-	bool sign = t->text.len > 0 && (s[0] == '#' || s[0] == '[');
-
-	for (int i = 0; i + 2 < t->n; i++)
-		if (ls_judge_in(ctx, t, i, LS_SET_THREAD) &&
-			ls_judge_is(ls_judge_atom_text(t, i + 1), "id") && t->atoms[i + 1].sep < LS_SEP_SPACE)
-		{
-			int last = i + 2;
-
-			while (last + 1 < t->n && t->atoms[last + 1].sep < LS_SEP_SPACE)
-				last++;
-			return ls_str_make(s + t->atoms[i + 2].off,
-							   t->atoms[last].off + t->atoms[last].len - t->atoms[i + 2].off);
-		}
-	for (; n < t->text.len && s[n] != ' '; n++)
-		sign |= s[n] == '=';
-	return ls_str_make(s, sign && n >= 2 && n < 40 && n < t->text.len ? n : 0);
-}
-
-/*
- * Rows name the item but tell no outcome: a later row of the same thread may, or the output
- * after a command line.  Looks at the next few rows only.
- */
-static void
-decide_thread(ls_judge_ctx *ctx, const ls_judge_hits *rows, ls_judge_decision *d)
-{
-	const ls_judge_hit *best = NULL;
-	const ls_judge_row *row;
-	ls_str thread;
-	bool command;
-
-	for (size_t i = 0; i < rows->n; i++)
-		if (best == NULL || rows->list[i].m.relevance > best->m.relevance)
-			best = &rows->list[i];
-	if (!LS_JUDGE_RULE(THREAD) || best == NULL || best->m.relevance < 0.7f)
-		return;
-	row = ls_judge_row_get(ctx, best->row);
-	command = row->command;
-	thread = thread_of(ctx, row);
-	for (uint32_t r = best->row + 1; r < ctx->n_rows && r < best->row + 8; r++)
-	{
-		const ls_judge_cue *cue = NULL;
-
-		row = ls_judge_row_get(ctx, r);
-		if (command ? row->command : thread.len == 0)
-			return; /* what follows is the next command's */
-		if (!command && !ls_str_eq(thread_of(ctx, row), thread))
-			continue;
-		for (int k = 0; k < row->n_cues; k++)
-			if (row->cues[k].class != LS_CLASS_CLEAN && row->cues[k].strength >= 2 &&
-				(cue == NULL || row->cues[k].strength > cue->strength))
-				cue = &row->cues[k];
-		if (cue == NULL)
-			continue;
-		*d = ls_judge_decide_class((ls_judge_class) cue->class, r, 0.82);
-		return;
-	}
-}
-
 /* All rows that may be looked at, for a limit that names nothing. */
 static void
 collect_all(ls_judge_ctx *ctx, ls_judge_hits *rows)
@@ -239,8 +171,6 @@ ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item)
 	d = limit          ? ls_judge_decide_threshold(ctx, item, &rows)
 		: item->absent ? ls_judge_decide_absence(ctx, item, &rows)
 					   : ls_judge_decide_plain(item, &rows);
-	if (!limit && !item->absent && !item->negative && d.status == LS_FINDING_NOT_FOUND)
-		decide_thread(ctx, &rows, &d);
 	ls_judge_criteria_apply(ctx, item, &rows, &d);
 	if (item->order != LS_ORDER_NONE && d.status == LS_FINDING_PASSED)
 		decide_order(ctx, item, &rows, &d);

@@ -25,7 +25,6 @@
 	R(CLIENT, "text of a client, or free text, is not evidence of a success")  \
 	R(NAME, "a verdict next to the full name of a test")                       \
 	R(CRITERIA, "definitions in the criteria")                                 \
-	R(THREAD, "a later row of the same request or command")                    \
 	R(FRACTION, "partial counts: 2/3")                                         \
 	R(JUNIT, "JUnit's test cases")                                             \
 	R(REPORT, "reports with check marks")                                      \
@@ -300,8 +299,6 @@ typedef struct ls_judge_word /* a group of them */
 	/* has yet to come */ \
 	S(YET, "initiated required needed queued pending scheduled waiting requested progress " \
 		"awaiting postponed planned enqueued yet waits ongoing") \
-	/* before "id", they tie rows together */ \
-	S(THREAD, "request req trace tx correlation") \
 	/* that begin an instruction to the reader */ \
 	S(COMMAND, "all answer as assistant automated consider dear disregard evaluator every " \
 		"forget ignore jailbreak mark new note output please prompt report respond set system " \

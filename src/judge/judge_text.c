@@ -225,13 +225,15 @@ split_run(scan *scan, size_t start)
 	bool digit = digit_first;
 	size_t i = start, len;
 
-	for (char_class k; (k = class_at(scan, i)) != CC_SIGN || s[i] == '.'; i += len)
+	for (; i < scan->text.len; i += len)
 	{
+		char_class k = class_at(scan, i);
+
 		len = 1;
 		if (k == CC_HIGH && high_kind(s + i, s + scan->text.len, &len) != 1)
 			break;
-		if (k == CC_SPACE ||
-			(k == CC_SIGN && (!digit_first || letter || class_at(scan, i + 1) != CC_DIGIT)))
+		if (k == CC_SPACE || (k == CC_SIGN && !(s[i] == '.' && digit_first && !letter &&
+												class_at(scan, i + 1) == CC_DIGIT)))
 			break;
 		digit |= k == CC_DIGIT;
 		high |= k == CC_HIGH;
