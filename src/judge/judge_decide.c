@@ -4,7 +4,7 @@
  *	  From the rows that match an item to its status, for the built-in evaluator (pure).
  *
  * The rows that match it decide (judge_hits.c), or the condition that it sets (judge_condition.c).
- * Names of tests, orders of two events and rows of the same thread are decided here.
+ * Names of tests and orders of two events are decided here.
  *
  *-------------------------------------------------------------------------
  */

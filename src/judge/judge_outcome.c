@@ -97,8 +97,8 @@ arrived(const ls_judge_matching *m)
 	{
 		const ls_judge_word *w = ls_judge_word_of(m->ctx, t, i);
 
-		if (w->pol == LS_POL_ACT && w->strength > 0 && (t->atoms[i].flags & LS_ATOM_ED) &&
-			!t->atoms[i].unreal && t->atoms[i].client == LS_CLIENT_NONE &&
+		if (w->pol == LS_POL_ACT && (t->atoms[i].flags & LS_ATOM_ED) && !t->atoms[i].unreal &&
+			t->atoms[i].client == LS_CLIENT_NONE &&
 			/* a removal or an end is no sign that something is well */
 			!(w->concept >= LS_CONCEPT_STOP && w->concept <= LS_CONCEPT_LOGOUT) &&
 			!ls_judge_row_negated(m->ctx, t, i))
