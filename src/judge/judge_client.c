@@ -76,7 +76,7 @@ is(const walk *w, int i, const char *word)
 static inline const ls_judge_word *
 word_of(const walk *w, int i)
 {
-	return &w->ctx->words.table[w->t->atoms[i].word];
+	return ls_judge_word_of(w->ctx, w->t, i);
 }
 
 static inline size_t
@@ -292,7 +292,7 @@ is_request(const walk *w, const span *q, int to, size_t end)
 	if (q->from >= to)
 		return false;
 	if (in(w, q->from, LS_SET_METHOD) && (w->t->atoms[q->from].flags & LS_ATOM_UPPER) &&
-		w->s[end_of(w, q->from)] == ' ')
+		has_blank(w, q->from, to))
 		return true;
 	return q->at > 1 && memcmp(w->s + q->at - 2, "] ", 2) == 0 && end + 2 < w->len &&
 		   w->s[end + 2] >= '1' && w->s[end + 2] <= '5';
@@ -328,30 +328,14 @@ finish_value(walk *w, const span *v, int to, bool last)
 	ls_judge_polarity pol;
 	int stop = v->from + 1;
 
-	if (v->from >= to)
-		return;
-	if (!is_joined(w, v->key) && in(w, v->key, LS_SET_MESSAGE))
-	{
-		if (w->told)
-			mark(w, v->from, to, LS_CLIENT_TEXT); /* a second message is a value's */
-		w->told = true;
-		return;
-	}
-	if (in(w, v->key, LS_SET_PLACE) || key_tells(w, v->key))
+	if (v->from >= to || in(w, v->key, LS_SET_PLACE))
 		return;
 	pol = (ls_judge_polarity) word_of(w, v->from)->pol;
-	if (in(w, v->key, LS_SET_CLIENT))
-	{
-		mark(w, v->from, to, LS_CLIENT_TEXT);
-		return;
-	}
-	if (last && pol != LS_POL_STOP && pol != LS_POL_ALL && pol != LS_POL_NOT)
-	{
-		while (stop < to && !has_blank(w, stop - 1, stop + 1))
-			stop++;
+	while (stop < to && !has_blank(w, stop - 1, stop + 1))
+		stop++;
+	if (last && pol != LS_POL_STOP && pol != LS_POL_ALL && !in(w, v->key, LS_SET_CLIENT))
 		to = stop;
-	}
-	mark(w, v->from, to, level_of_words(w, v->from, to, w->has_message || w->has_event));
+	mark(w, v->from, to, level_of_value(w, v->key, v->from, to));
 }
 
 /* Ends the innermost span before atom `to`; `last`: with the text around it. */
@@ -679,9 +663,9 @@ word(walk *w, int i)
 
 	w->words += a->kind == LS_ATOM_WORD && a->len > 1;
 	w->statement |= (a->flags & LS_ATOM_UPPER ? in(w, i, LS_SET_STATEMENT) : is(w, i, "select"));
-	while (to < w->t->n && is_joined(w, to))
+	while (!is_joined(w, i) && to < w->t->n && is_joined(w, to))
 		to++;
-	if (!is_joined(w, i) && a->kind != LS_ATOM_NUMBER && to > i + 1 && is_name(w, i, to))
+	if (a->kind != LS_ATOM_NUMBER && to > i + 1 && is_name(w, i, to))
 		mark(w, i, to, LS_CLIENT_FREE);
 	if (in(w, i, LS_SET_REFUSAL)) /* "no invalid rows", "3 unknown records" are counted */
 	{
