@@ -18,7 +18,7 @@
  */
 #include "src/judge/judge_internal.h"
 
-#define MEANS_ATOMS 24 /* of "to fix this, run": how far away the verb may be */
+#define MEANS_ATOMS 12 /* of "to fix this, run": how far away the verb may be */
 #define ADVICE 2       /* of ls_judge_atom.unreal: to be taken out */
 
 static inline bool
@@ -50,8 +50,8 @@ advice_at(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, int *end)
 
 	/* "to fix this, run ..." */
 	if (is(t, i, "to") && sentence_begins(t, i, true))
-		for (int k = i + 2; k < t->n && k < i + MEANS_ATOMS && !sentence_begins(t, k, false); k++)
-			advises |= ls_judge_in(ctx, t, k, LS_SET_MEANS);
+		for (int k = i + 2; k < t->n && k < i + MEANS_ATOMS && !advises; k++)
+			advises = ls_judge_in(ctx, t, k, LS_SET_MEANS);
 	*end = i + 1;
 	while (advises && *end < t->n && !sentence_begins(t, *end, false))
 		++*end;
