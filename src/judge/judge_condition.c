@@ -152,11 +152,7 @@ static ls_judge_decision
 decide_value(ls_judge_ctx *ctx, const ls_judge_item *item, double value, uint32_t row,
 			 const char *const why[2], double confidence)
 {
-	static const char *const units[] = {[LS_DIM_NONE] = "",
-										[LS_DIM_TIME] = " s",
-										[LS_DIM_BYTES] = " bytes",
-										[LS_DIM_PERCENT] = "%",
-										[LS_DIM_DEGREE] = ""};
+	static const char *const units[] = {"", " s", " bytes", "%", ""}; /* by ls_judge_dim */
 	bool holds = ls_judge_number_holds(&item->cond, value);
 	bool ms = item->cond.dim == LS_DIM_TIME && value < 1;
 	ls_judge_decision d = ls_judge_decide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, row,

@@ -405,15 +405,13 @@ weight_unheld(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge
 						 !item->has_name && !shared
 					 ? 2.0f
 					 : weight * 0.3f;
-	if (term->ident >= 0)
-		return weight;
-	if (term->role == LS_TERM_SUBJECT && term->forbidden)
+	if (term->forbidden)
 		return weight * 0.4f; /* the wording of what must be absent */
 	if (term->role == LS_TERM_SUBJECT && weight >= 1.2f)
 		return weight * (shared ? 0.3f : term->object ? 2.5f : 1.6f);
 	if (term->role == LS_TERM_ACTION && term->noun && weight > 1)
 		return shared ? 0.4f : 2.5f;
-	return term->role == LS_TERM_ACTION && !term->forbidden && shared ? weight * 0.4f : weight;
+	return term->role == LS_TERM_ACTION && shared ? weight * 0.4f : weight;
 }
 
 void

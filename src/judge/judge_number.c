@@ -238,7 +238,7 @@ score_after(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_t
 		size_t end = t->atoms[k].off + t->atoms[k].len;
 		float hit = word_hit(ctx, item, &t->atoms[k]);
 
-		if (t->atoms[k].sep != LS_SEP_SPACE && t->atoms[k].sep != LS_SEP_NONE)
+		if (t->atoms[k].sep != LS_SEP_SPACE)
 			continue;
 		/* "87.4% Branches: 71.2%": the key of the next number */
 		if (end < t->text.len && (t->text.data[end] == ':' || t->text.data[end] == '='))
@@ -258,11 +258,10 @@ score_kind(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_te
 	ls_str before = ls_judge_atom_text(t, i - 1);
 	float score = item->cond.dim != LS_DIM_NONE && dim == item->cond.dim ? 1 : 0;
 
-	if (dim == LS_DIM_NONE && keyed && ls_judge_is_one_of(before, "count total n num"))
+	if (keyed && ls_judge_is_one_of(before, "count total n num"))
 		score += 1.4f;
-	if (item->cond.dim == LS_DIM_TIME && i > 0 &&
-		(ctx->words.table[t->atoms[i - 1].word].concept == LS_CONCEPT_LATENCY ||
-		 ls_judge_is_one_of(before, "in after total") || (ls_judge_is(before, "time") && keyed)))
+	if (ls_judge_word_of(ctx, t, i - 1)->concept == LS_CONCEPT_LATENCY ||
+		(keyed && ls_judge_is(before, "time")))
 		score += 1.5f;
 	return score;
 }

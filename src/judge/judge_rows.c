@@ -97,17 +97,14 @@ ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 	/* "0 failed", "0 errors" but not "0 ... 3 errors" */
 	if (count_before(ctx, t, i) == 0)
 		return true;
-	for (int k = i - 1; k >= 0 && k >= i - 4; k--)
+	for (int k = i - 1; k >= 0 && k >= i - 4 && t->atoms[k + 1].sep < LS_SEP_EQUAL; k--)
 	{
-		const ls_judge_word *w = ls_judge_word_of(ctx, t, k);
+		ls_judge_polarity pol = (ls_judge_polarity) ls_judge_word_of(ctx, t, k)->pol;
 
-		if (t->atoms[k + 1].sep == LS_SEP_COMMA || t->atoms[k + 1].sep == LS_SEP_EQUAL)
-			break;
-		if (w->pol == LS_POL_NOT)
+		if (pol == LS_POL_NOT)
 			return true;
-		/* Another statement between the negator and this word ends its reach. */
-		if (t->atoms[k].kind == LS_ATOM_NUMBER || w->pol == LS_POL_POS || w->pol == LS_POL_NEG)
-			break;
+		if (pol == LS_POL_POS || pol == LS_POL_NEG)
+			break; /* another statement between the negator and this word ends its reach */
 	}
 	return false;
 }
@@ -152,8 +149,7 @@ http_status(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, bool near_re
 
 	if (status == 443 /* a port */)
 		return 0;
-	if (ls_judge_in(ctx, t, i - 1, LS_SET_STATUS) &&
-		(sep == LS_SEP_EQUAL || sep == LS_SEP_COLON || sep == LS_SEP_SPACE))
+	if (ls_judge_in(ctx, t, i - 1, LS_SET_STATUS))
 		return status;
 	return near_request && (sep == LS_SEP_SPACE || sep == LS_SEP_OTHER || sep == LS_SEP_COLON) &&
 				   (i + 1 >= t->n || t->atoms[i + 1].sep != LS_SEP_NONE)
