@@ -388,7 +388,8 @@ ls_judge_items_count_words(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_it
 
 /*
  * The weight of a word that no row holds.  It is either what the item is about (then nothing is
- * known of it) or wording that several items of the request or the criteria share, which tells none of them apart.
+ * known of it) or wording that several items of the request share, or the criteria have, which
+ * tells none of them apart.
  */
 static float
 weight_unheld(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_term *term)
