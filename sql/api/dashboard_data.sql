@@ -11,7 +11,7 @@ RETURNS json
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_run_panel';
 COMMENT ON FUNCTION logsvc_internal.run_panel(text, text, text, int, int) IS
 'The answer of a search, or {"error": {code, message, details}}; it is cancelled after ms '
-'milliseconds';
+'milliseconds; limit 0: as many rows as a search without one';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.hold_load(place uuid) RETURNS boolean
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_hold_load';
@@ -108,8 +108,9 @@ COMMENT ON FUNCTION logsvc_internal.load_range(jsonb, text) IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.panel_limit(kind text) RETURNS int
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE kind WHEN 'logs' THEN 200 ELSE 1000 END;
-COMMENT ON FUNCTION logsvc_internal.panel_limit(text) IS 'How many rows a panel shows';
+RETURN CASE kind WHEN 'logs' THEN 200 ELSE 0 END;
+COMMENT ON FUNCTION logsvc_internal.panel_limit(text) IS
+'How many rows a panel shows; 0: as many as a search without a limit';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.panel_result(answer json) RETURNS json
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

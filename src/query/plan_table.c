@@ -799,6 +799,7 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 		row_chart(p, stage, times, texts, &t);
 	set_table(p, &t, psprintf("t.o%d", p->stage));
 	p->plan->series = true;
+	p->plan->chart = stage->span;
 }
 
 /* ---- patterns ---- */

@@ -388,6 +388,7 @@ typedef struct ls_plan
 	ls_plan_counter counters[LS_PLAN_MAX_COUNTERS];
 	int n_counters;
 	ls_query_span patterns; /* the last stage patterns; for a warning */
+	ls_query_span chart;    /* the last timechart, for the same */
 	ls_query_span lists;    /* the last aggregate values; for a warning */
 	const char *inside;     /* names of the stages that scans run; NULL: none */
 } ls_plan;

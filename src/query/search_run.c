@@ -530,6 +530,12 @@ append_meta(answer *a, const ls_scan_session *session, TimestampTz started)
 	ls_search *s = a->search;
 	int64 parts = all_parts(s);
 
+	if (a->more && a->plan->series)
+		ls_query_warn(
+			s->query, s->arena, "SERIES_LIMIT", a->plan->chart,
+			"only the first %d rows are there, one for each time and series: use a longer "
+			"span, or fewer series",
+			s->limit);
 	appendStringInfoString(a->out, ",\"meta\":{\"range\":{\"earliest\":");
 	append_time(a->out, s->from);
 	appendStringInfoString(a->out, ",\"latest\":");

@@ -137,13 +137,20 @@ note(ls_search *search, const ls_query_filter *term, const ls_field_names *names
 	return true;
 }
 
-/* Only letters: of numbers and addresses, parts are rarely meant. */
+/*
+ * Only letters: of numbers and addresses, parts are rarely meant.  Texts in Chinese or Japanese have no
+ * blanks, so what is a word to their readers is a part of one.
+ */
 static bool
 is_of_letters(ls_str word)
 {
 	for (size_t i = 0; i < word.len; i++)
-		if (!((word.data[i] | 0x20) >= 'a' && (word.data[i] | 0x20) <= 'z') && word.data[i] != '_')
+	{
+		unsigned char c = (unsigned char) word.data[i];
+
+		if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && c != '_' && c < 0x80)
 			return false;
+	}
 	return word.len > 2;
 }
 
@@ -156,7 +163,7 @@ note_whole_word(ls_search *search, const ls_query_value *value)
 	if (!is_of_letters(value->text) || len > 60)
 	{
 		ls_query_warn(search->query, search->arena, "WHOLE_WORD", value->span,
-					  "no event of the time range has %.*s in its text",
+					  "no event of the time range has the word %.*s",
 					  (int) ls_utf8_prefix_chars(value->text.data, value->text.len, 60),
 					  value->text.data);
 		return;
@@ -170,11 +177,51 @@ note_whole_word(ls_search *search, const ls_query_value *value)
 				 ls_cstring_of_str(value->text), len, value->text.data));
 }
 
-/* Only words, each of which may occur: the first that no event has, or that no event has all of them. */
+/*
+ * Words beside other terms: the first that such an event has as a part of a longer one.  Escapes of
+ * colours make such words of others: ESC [1m and queue are 1mqueue.
+ */
+static void
+note_parts_of_words(ls_search *search, ls_query_filter *const *terms, uint32 n)
+{
+	const ls_query *query = search->query;
+	ls_query_span filter = query->filter->span;
+	int left = MOST_WORDS;
+
+	for (uint32 i = 0; i < n && left > 0; i++)
+	{
+		const char *text = query->text.data;
+		const ls_query_value *value;
+		char *part;
+		bool found;
+
+		if (terms[i]->kind != LS_QUERY_FILTER_TEXT)
+			continue;
+		value = terms[i]->values.items[0];
+		if (value->wildcard || !is_of_letters(value->text) || value->text.len > 60)
+			continue;
+		left--;
+		part = psprintf("*%s*", ls_cstring_of_str(value->text));
+		if (!ls_search_any(search,
+						   psprintf("%.*s%s%.*s", (int) (value->span.start - filter.start),
+									text + filter.start, part, (int) (filter.end - value->span.end),
+									text + value->span.end),
+						   &found) ||
+			!found)
+			continue;
+		ls_search_suggest(search, "WHOLE_WORD", value->span, value->span, part,
+						  psprintf("no such event has the word %s; %s also finds parts of words",
+								   ls_cstring_of_str(value->text), part));
+		return;
+	}
+}
+
+/* The first word that no event has; or that none has all of them, or one of them as a part of a word. */
 static void
 note_whole_words(ls_search *search, ls_query_filter *const *terms, uint32 n)
 {
 	const ls_query *query = search->query;
+	bool only_words = true;
 	StringInfoData any;
 
 	if (n > MOST_TERMS || query->warnings.n > 0)
@@ -187,9 +234,14 @@ note_whole_words(ls_search *search, ls_query_filter *const *terms, uint32 n)
 		bool found = false;
 		int len;
 
-		if (terms[i]->kind != LS_QUERY_FILTER_TEXT || terms[i]->values.items[0]->wildcard)
-			return;
+		if (terms[i]->kind != LS_QUERY_FILTER_TEXT)
+		{
+			only_words = false;
+			continue;
+		}
 		value = terms[i]->values.items[0];
+		if (value->wildcard)
+			return;
 		written = query->text.data + value->span.start;
 		len = (int) (value->span.end - value->span.start);
 		if (n > 1)
@@ -200,6 +252,11 @@ note_whole_words(ls_search *search, ls_query_filter *const *terms, uint32 n)
 			return;
 		}
 		appendStringInfo(&any, "%s%.*s", i > 0 ? " OR " : "(", len, written);
+	}
+	if (!only_words)
+	{
+		note_parts_of_words(search, terms, n);
+		return;
 	}
 	appendStringInfoChar(&any, ')');
 	ls_search_suggest(

@@ -150,6 +150,7 @@ search(void *context)
 	FunctionCallInfo fcinfo = p->fcinfo;
 	Datum values[] = {PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2),
 					  PG_GETARG_DATUM(3)};
+	const char nulls[] = {' ', ' ', ' ', PG_GETARG_INT32(3) == 0 ? 'n' : ' '};
 	MemoryContext caller = CurrentMemoryContext;
 	bool isnull;
 	text *answer;
@@ -157,7 +158,7 @@ search(void *context)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	if (SPI_execute_with_args("SELECT logsvc_internal.search_json($1, $2, $3, $4)::pg_catalog.text",
-							  4, types, values, NULL, false, 1) != SPI_OK_SELECT ||
+							  4, types, values, nulls, false, 1) != SPI_OK_SELECT ||
 		SPI_processed != 1)
 		elog(ERROR, "a search returned no answer");
 	answer =
@@ -206,7 +207,7 @@ describe_error(ls_caught *caught, bool late)
 
 /*
  * run_panel(q text, earliest text, latest text, "limit" int, ms int) returns json: what search_json
- * returns, or {"error": {code, message, details}}.  It may take so many milliseconds.  Only a
+ * returns, or {"error": {code, message, details}}.  Limit 0: as many rows as a search without one.  It may take so many milliseconds.  Only a
  * cancellation of the caller is raised.
  */
 Datum

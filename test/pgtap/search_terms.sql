@@ -1,6 +1,6 @@
 -- Searching: terms as people know them from other languages.
 \set QUIET on
-SELECT plan(75);
+SELECT plan(80);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -125,4 +125,17 @@ SELECT is(pg_temp.found('fatal') || pg_temp.found('NOT error refused') || pg_tem
 SELECT throws_like($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h level: error') $$, 'write level=... to compare the field, or a text in quotes%', 'words that may be a field');
 SELECT throws_like($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h refused and error') $$, 'and is searched as a word%', 'a word that may be an operator');
 SELECT lives_ok($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h refused AND "level: error"') $$, 'in quotes they are words');
+-- ---- words inside of longer ones ----
+
+SELECT is(logsvc.ingest(jsonb_build_array(
+	jsonb_build_object('event', E'\x1b[32mINFO\x1b[0m \x1b[1mqueue\x1b[0m drained', 'service', 'mail'),
+	jsonb_build_object('event', E'\u4e88\u7d04 4711 \u306e\u5ea7\u5e2d\u304c\u3042\u308a\u307e\u305b\u3093', 'service', 'seats'),
+	jsonb_build_object('event', 'four queue is empty', 'service', 'seats')))
+	->> 'accepted', '3', 'colours of a terminal, and a text without blanks');
+SELECT is(pg_temp.warning('service=mail queue'),
+	'no such event has the word queue; *queue* also finds parts of words', 'a word behind a colour');
+SELECT is(pg_temp.suggested('service=mail queue'), 'service=mail *queue*', 'what finds it');
+SELECT is(pg_temp.suggested(E'\u5ea7\u5e2d'), E'*\u5ea7\u5e2d*', 'a word of a Japanese sentence');
+SELECT is(pg_temp.found('level=warn refused'), '', 'nothing is said of a word that is no part either');
+
 SELECT * FROM finish();

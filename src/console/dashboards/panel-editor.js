@@ -44,7 +44,7 @@ function useLive({ panel, savedQuery, values, range })
 		setState((now) => ({ ...now, busy: true, error: null }));
 		const time = panel.timeRange ?? range;
 		try {
-			const found = await api.post('/api/v1/search', { q: withValues(q, values), earliest: time.earliest, latest: time.latest ?? 'now', limit: panel.kind === 'logs' ? 200 : 1000 },
+			const found = await api.post('/api/v1/search', { q: withValues(q, values), earliest: time.earliest, latest: time.latest ?? 'now', limit: panel.kind === 'logs' ? 200 : undefined },
 				{ abort: control.signal, reads: true });
 			setState({ answer: { ...found.data, truncated: found.meta.truncated || found.page?.hasMore, warnings: found.meta.warnings, tookMs: found.meta.stats?.tookMs }, error: null, busy: false, rate: found.rate, query: panel.savedQueryId ?? panel.query });
 		} catch (error) {

@@ -4,7 +4,6 @@
 import { useCallback, useEffect, useRef, useState } from '../view.js';
 import { api, isAbort } from '../api.js';
 
-const first = 1000; // Rows of the first page: they are there at once.
 const later = 10_000;
 /** The list ends here; a shorter range or an export goes further. */
 export const mostRows = 100_000;
@@ -49,7 +48,7 @@ export function useSearch()
 		setState((now) => ({ ...now, request, running: true, error: null }));
 		try {
 			const { q, earliest, latest: until, include } = request;
-			const answer = await api.post('/api/v1/search', { q, earliest, latest: until, limit: first, ...(include.length && { include }) }, { abort: own.signal, reads: true });
+			const answer = await api.post('/api/v1/search', { q, earliest, latest: until, ...(include.length && { include }) }, { abort: own.signal, reads: true });
 			if (own.signal.aborted)
 				return;
 			setState({ request, running: false, error: null, result: {

@@ -62,6 +62,15 @@ like($d->{id}, qr/^dash_\w{26}$/, 'its id');
 is_deeply([ map { $_->{id} } @{ $d->{panels} } ], [qw(p1 p3 p4 p2 p5)], 'panels get ids');
 is_deeply($d->{panels}[0]{layout}, { x => 0, y => 4, w => 12, h => 8 }, 'and a place below the others');
 is_deeply($d->{shared}, { kind => 'org' }, 'the organization sees it');
+# A chart has a row for each time and series, more than a page of events.
+my $chart = create(name => 'chart', panels => [ map { { kind => 'timeseries', query => $_ } }
+	'* | timechart span=1m count by level', '* | timechart span=1m limit=9 count by ms' ]);
+my $found = load($chart, { range => { earliest => '-20h@m', latest => '+1m@m' } });
+is(scalar @{ $found->{p1}{rows} }, 2402, 'all times of two series');
+ok(!$found->{p1}{truncated}, 'nothing is left out');
+is(scalar @{ $found->{p2}{rows} }, 10000, 'at most 10,000 rows');
+is_deeply([ map { $_->{code} } @{ $found->{p2}{warnings} } ], ['SERIES_LIMIT'], 'and a warning');
+ask(DELETE => "/$chart->{id}", 204, 'it goes');
 my %wrong = (
 	'no panels of that kind' => [ { panels => [ { kind => 'map' } ] }, 'panels[0].kind' ],
 	'a panel without a query' => [ { panels => [ { kind => 'stat' } ] }, 'panels[0].query' ],
