@@ -58,10 +58,36 @@ CREATE OR REPLACE FUNCTION logsvc_internal.message_link(message jsonb) RETURNS t
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE WHEN message ->> 'url' ~ '^https?://[!-~]+$' AND length(message ->> 'url') <= 2000
 	THEN message ->> 'url'
-	ELSE logsvc_internal.public_link(CASE WHEN message ? 'export' THEN '/exports' ELSE '/alerts' END,
-		NULL) END;
+	ELSE logsvc_internal.public_link('/', NULL) END;
 COMMENT ON FUNCTION logsvc_internal.message_link(jsonb) IS
-'The link of a message: its url, or the page of its kind';
+'The link of a message: its url, or the service';
+
+-- What people press in a mail or a chat must be a page, and in the right organization.
+CREATE OR REPLACE FUNCTION logsvc_internal.add_console_links(organization uuid, message jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	base text := logsvc_internal.public_link('/o/' || (SELECT o.slug
+		FROM logsvc_internal.organization o WHERE o.id = organization), NULL);
+	search jsonb := message #> '{alert,search}';
+BEGIN
+	IF current_setting('logsvc.console') = 'off' THEN
+		RETURN message;
+	END IF;
+	IF search ? 'q' THEN
+		message := jsonb_set(message, '{alert,search,consoleUrl}', to_jsonb(format(
+			'%s/search?q=%s&earliest=%s&latest=%s', base, logsvc_internal.url_encode(search ->> 'q'),
+			logsvc_internal.url_encode(search ->> 'earliest'),
+			logsvc_internal.url_encode(search ->> 'latest'))));
+	END IF;
+	RETURN jsonb_build_object('url', base || CASE
+		WHEN message ? 'export' THEN '/exports'
+		WHEN message #>> '{alert,id}' ~ '^[A-Za-z0-9_]+$' THEN '/alerts?alert=' || (message #>> '{alert,id}')
+		WHEN message #>> '{rule,id}' ~ '^[A-Za-z0-9_]+$' THEN '/alert-rules/' || (message #>> '{rule,id}')
+		ELSE '/alerts' END) || message;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.add_console_links(uuid, jsonb) IS
+'A message with url, its page in the console, if it has none, and that of its search';
 
 -- Those who are on call look at the runbook first.
 CREATE OR REPLACE FUNCTION logsvc_internal.message_links(message jsonb)
@@ -70,8 +96,7 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT l.* FROM (VALUES
 		(1, 'Open', logsvc_internal.message_link(message)),
 		(2, 'Runbook', message #>> '{rule,runbookUrl}'),
-		(3, 'Search', CASE WHEN message #>> '{alert,search,url}' ~ '^/[!-~]+$'
-			THEN logsvc_internal.public_link(message #>> '{alert,search,url}', NULL) END)) AS l (place, label, url)
+		(3, 'Search', message #>> '{alert,search,consoleUrl}')) AS l (place, label, url)
 	WHERE l.url ~ '^https?://[!-~]+$' AND length(l.url) <= 2000
 $$;
 COMMENT ON FUNCTION logsvc_internal.message_links(jsonb) IS
@@ -237,7 +262,9 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	message := jsonb_build_object('organizationId', logsvc_internal.public_id('org_', organization),
-		'sentAt', logsvc_internal.iso_time(clock_timestamp())) || message;
+			'organization', (SELECT o.slug FROM logsvc_internal.organization o WHERE o.id = organization),
+			'sentAt', logsvc_internal.iso_time(clock_timestamp()))
+		|| logsvc_internal.add_console_links(organization, message);
 	IF octet_length(message::text) > 32768 THEN
 		message := logsvc_internal.shorten_json(message);
 	END IF;

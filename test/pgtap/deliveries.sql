@@ -115,7 +115,7 @@ SELECT is(logsvc_internal.pagerduty_event(m || '{"type": "alert.resolved"}', 'al
 
 CREATE TEMP TABLE rich AS SELECT '{"type": "alert.firing", "alert": {"id": "alr_1", "severity": "info",
 	"groupKey": {"host": null, "user": "ann"}, "sampleText": "payment refused",
-	"search": {"url": "/api/v1/search?q=x"}},
+	"search": {"consoleUrl": "http://x.test/o/acme/search?q=x"}},
 	"rule": {"id": "rule_1", "name": "x", "runbookUrl": "https://wiki.example/x", "description": "Call\nthe bank.",
 		"labels": {"team": "pay", "env": "live"}}}'::jsonb AS m;
 SELECT is(logsvc_internal.slack_message(m) #>> '{blocks,1,text,text}', E'without host, user=ann\nCall the bank.\npayment refused',
@@ -123,10 +123,10 @@ SELECT is(logsvc_internal.slack_message(m) #>> '{blocks,1,text,text}', E'without
 SELECT is(logsvc_internal.slack_message(m) #>> '{blocks,2,elements,0,text}', 'severity info; env=live, team=pay', 'slack: labels') FROM rich;
 SELECT matches((SELECT string_agg(b #>> '{text,text}' || ' ' || (b ->> 'url'), ' ')
 		FROM jsonb_array_elements(logsvc_internal.slack_message(m) #> '{blocks,3,elements}') AS b),
-	'^Open http\S+/alerts Runbook https://wiki.example/x Search http\S+/api/v1/search\?q=x$', 'slack: links') FROM rich;
+	'^Open http\S+/ Runbook https://wiki.example/x Search http://x.test/o/acme/search\?q=x$', 'slack: links') FROM rich;
 SELECT matches((SELECT string_agg(concat(l ->> 'text', ' ', l ->> 'href'), ' ')
 		FROM jsonb_array_elements(logsvc_internal.pagerduty_event(m, 'alr_1') -> 'links') AS l),
-	'^Open in logsvc http\S+/alerts Runbook https://wiki.example/x Search http\S+/api/v1/search\?q=x$', 'pagerduty: links') FROM rich;
+	'^Open in logsvc http\S+/ Runbook https://wiki.example/x Search http://x.test/o/acme/search\?q=x$', 'pagerduty: links') FROM rich;
 SELECT is(jsonb_array_length(logsvc_internal.slack_message(m || jsonb_build_object('rule',
 	(m -> 'rule') || jsonb_build_object('runbookUrl', u))) #> '{blocks,3,elements}'), 2, 'no link: ' || left(u, 20))
 FROM rich, unnest(ARRAY['javascript:alert(1)', 'https://x/' || repeat('y', 2000), 'https://x y']) AS u;
@@ -158,7 +158,8 @@ CREATE TEMP TABLE resolved AS SELECT pg_temp.queue(one, m || '{"type": "alert.re
 CREATE TEMP TABLE taken AS SELECT * FROM logsvc_internal.take_deliveries(10);
 SELECT is((SELECT id FROM taken), (SELECT id FROM sent), 'one is taken, not what comes after it');
 SELECT is(secret, 'secret of https://hooks.acme.org/x', 'with its secret') FROM taken;
-SELECT is(body::jsonb - 'organizationId' - 'sentAt', m, 'the message is its body') FROM taken, message;
+SELECT is(body::jsonb - 'organizationId' - 'sentAt', m || jsonb_build_object('organization', 'acme',
+	'url', logsvc_internal.public_link('/o/acme/alerts?alert=alr_1', NULL)), 'the message is its body') FROM taken, message;
 SELECT matches(body::jsonb ->> 'organizationId', '^org_\w{26}$', 'it says whose it is') FROM taken;
 SELECT is(logsvc_internal.finish_delivery((SELECT id FROM sent), 'retry', 500, 'oh', 'the answer was 500'), 'waiting',
 	'it is tried again');

@@ -88,6 +88,15 @@ ok((grep { $_->{id} eq $alert->{sampleEventIds}[0] } @$found), 'and the samples'
 is(deliveries($count), 'alert.firing', 'the channel is told');
 like($t->sql("SELECT body #>> '{alert,sampleText}' FROM logsvc_internal.delivery d WHERE d.type = 'alert.firing'
 	AND logsvc_internal.public_id('rule_', resource_id) = '$count'"), qr/^(?:payment refused \d)?$/, 'with a text');
+# What people press is a page of the console.
+my @links = split /\|/, $t->sql("SELECT body ->> 'url', body #>> '{alert,search,consoleUrl}'"
+	  . " FROM logsvc_internal.delivery WHERE type = 'alert.firing' ORDER BY created_at LIMIT 1");
+foreach my $link (@links)
+{
+	my ($place) = $link =~ m{^http://127\.0\.0\.1:\d+(/o/acme/(?:alerts\?alert=alr_|search\?q=)\S+)$};
+	my $r = $t->http(GET => $place // '/none', headers => { Accept => 'text/html' });
+	like("$r->{status} $r->{headers}{'content-type'}", qr{^200 text/html}, "a page: $link");
+}
 is(evaluate($count), 'firing', 'it goes on');
 is(alerts($count), 1, 'as one alert');
 is(deliveries($count), 'alert.firing', 'told once');
