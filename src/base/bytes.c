@@ -176,7 +176,7 @@ ls_read_u64(ls_reader *r)
 }
 
 uint64_t
-ls_read_varint(ls_reader *r)
+ls_read_long_varint(ls_reader *r)
 {
 	uint64_t v = 0;
 	int shift = 0;

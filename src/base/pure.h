@@ -199,10 +199,19 @@ extern uint8_t ls_read_u8(ls_reader *r);
 extern uint16_t ls_read_u16(ls_reader *r);
 extern uint32_t ls_read_u32(ls_reader *r);
 extern uint64_t ls_read_u64(ls_reader *r);
-extern uint64_t ls_read_varint(ls_reader *r);
+extern uint64_t ls_read_long_varint(ls_reader *r);
 extern int64_t ls_read_zigzag(ls_reader *r);
 extern ls_str ls_read_bytes(ls_reader *r, size_t len);
 extern ls_str ls_read_lstr(ls_reader *r);
+
+/* Most of them are small. */
+static inline uint64_t
+ls_read_varint(ls_reader *r)
+{
+	if (r->pos < r->end && *r->pos < 0x80 && !r->failed)
+		return *r->pos++;
+	return ls_read_long_varint(r);
+}
 
 /* Eight bytes, the lowest first. */
 static inline uint64_t

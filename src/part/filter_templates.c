@@ -65,15 +65,18 @@ typedef struct ls_template_search
 {
 	needle *needles;
 	uint32_t n;
-	bool folded;     /* the needles are; texts have any case */
-	bool words;      /* and are words: a gap is before and after each text */
-	bool from_high;  /* a needle has a letter that other characters fold to */
-	bool complete;   /* nothing besides the needles must be in numbers */
-	bool exact;      /* each text with the needle matches */
-	bool by_length;  /* answers depend on the lengths of numbers, but not on their digits */
-	needle *anchor;  /* one of the pieces; NULL: none */
-	ls_needle piece; /* the same */
-	bool in_word;    /* it lies within a word, and not all of it within numbers */
+	bool folded;         /* the needles are; texts have any case */
+	bool words;          /* and are words: a gap is before and after each text */
+	bool from_high;      /* a needle has a letter that other characters fold to */
+	bool complete;       /* nothing besides the needles must be in numbers */
+	bool exact;          /* each text with the needle matches */
+	bool by_length;      /* answers depend on the lengths of numbers, but not on their digits */
+	needle *anchor;      /* one of the pieces; NULL: none */
+	ls_needle piece;     /* the same */
+	bool in_word;        /* it lies within a word, and not all of it within numbers */
+	uint8_t after[256];  /* a byte of it: what may have made the byte before it, as `makers` */
+	uint8_t before[256]; /* the same of the byte after it */
+	uint8_t inside;      /* all of these */
 	ls_buf text;
 	uint8_t verdicts[LS_PART_BLOCK_ROWS]; /* of the templates of a block */
 	uint8_t marks[LS_PART_BLOCK_ROWS];    /* of rows, by template */
@@ -272,6 +275,28 @@ is_in_word(ls_str piece)
 	return !in_numbers;
 }
 
+/* What may make a byte: bits. */
+enum
+{
+	MADE_BY_DIGITS = 1,
+	MADE_BY_HEX = 2,
+	MADE_BY_ANY = 4
+};
+
+static void
+mark_border(ls_template_search *s, uint8_t *borders, char byte, char beside)
+{
+	bool digit = beside >= '0' && beside <= '9';
+	bool hex = digit || (beside >= 'a' && beside <= 'f');
+	uint8_t makers =
+		(uint8_t) (MADE_BY_ANY | (digit ? MADE_BY_DIGITS : 0) | (hex ? MADE_BY_HEX : 0));
+
+	borders[(unsigned char) byte] |= makers;
+	s->inside |= makers;
+	if (s->folded && byte >= 'a' && byte <= 'z')
+		borders[byte - 'a' + 'A'] |= makers;
+}
+
 /* False when out of memory. */
 static bool
 set_anchor(ls_template_search *s, ls_arena *arena, ls_str best)
@@ -288,6 +313,11 @@ set_anchor(ls_template_search *s, ls_arena *arena, ls_str best)
 	if (s->folded && !ls_needle_make(arena, best, &s->piece))
 		return false;
 	s->in_word = is_in_word(best) && !s->piece.from_high;
+	for (size_t i = 1; i < best.len; i++)
+	{
+		mark_border(s, s->after, best.data[i], best.data[i - 1]);
+		mark_border(s, s->before, best.data[i - 1], best.data[i]);
+	}
 	return true;
 }
 
@@ -541,13 +571,41 @@ has_piece(const ls_template_search *s, ls_str text)
 		   ls_needle_find(&s->piece, text.data, text.len) != LS_NOT_FOUND;
 }
 
+static inline uint8_t
+maker(const ls_text_op *o)
+{
+	switch (o->kind)
+	{
+		case LS_TEMPLATE_HEX:
+			return MADE_BY_HEX;
+		case LS_TEMPLATE_DIGITS:
+		case LS_TEMPLATE_INTEGERS:
+		case LS_TEMPLATE_PACKED:
+			return MADE_BY_DIGITS;
+		default:
+			return MADE_BY_ANY;
+	}
+}
+
+/* May the anchor go over the border between a list, or texts of any kind, and the op beside it? */
+static inline bool
+borders_list(const ls_template_search *s, const ls_text_op *o)
+{
+	/* Literals are looked at by themselves. */
+	if (o->kind == LS_TEMPLATE_LITERAL)
+		return false;
+	return (s->inside & maker(o)) != 0;
+}
+
 /*
  * Says quickly, for an anchor within a word, that it is in no literal and no list of a template, and over no
- * border of ops: a word that continues over one has a byte of words on both sides of it.
+ * border of ops: there, the literal has a byte of it, and what is beside it may have made the next one.
  */
 static bool
 lacks_anchor(const ls_template_search *s, const ls_text_template *t)
 {
+	bool in_source = has_piece(s, t->source);
+
 	for (uint32_t i = 0; i < t->n_ops; i++)
 	{
 		const ls_text_op *o = &t->ops[i];
@@ -557,15 +615,15 @@ lacks_anchor(const ls_template_search *s, const ls_text_template *t)
 		{
 			const char *text = o->u.literal;
 
-			if ((i > 0 && ls_is_word_byte(text[0])) ||
-				(i + 1 < t->n_ops && ls_is_word_byte(text[o->parameter - 1])) ||
-				has_piece(s, ls_str_make(text, o->parameter)))
+			if ((i > 0 && (s->after[(unsigned char) text[0]] & maker(o - 1)) != 0) ||
+				(i + 1 < t->n_ops &&
+				 (s->before[(unsigned char) text[o->parameter - 1]] & maker(o + 1)) != 0) ||
+				(in_source && has_piece(s, ls_str_make(text, o->parameter))))
 				return false;
 			continue;
 		}
-		/* Numbers side by side have bytes of numbers only. */
-		if (list && ((i > 0 && t->ops[i - 1].kind != LS_TEMPLATE_LITERAL) ||
-					 (i + 1 < t->n_ops && t->ops[i + 1].kind != LS_TEMPLATE_LITERAL)))
+		if (list &&
+			((i > 0 && borders_list(s, o - 1)) || (i + 1 < t->n_ops && borders_list(s, o + 1))))
 			return false;
 		for (uint32_t k = 0; o->kind == LS_TEMPLATE_CODES && k < o->u.column->n_list; k++)
 		{

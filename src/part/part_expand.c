@@ -29,12 +29,18 @@ typedef struct ls_digit_table
 	bool made;
 } digit_table;
 
-/* A copy that has PADDING bytes after it; NULL when out of memory. */
+/*
+ * The next bytes of the payload, or a copy of them if fewer than PADDING follow them there; NULL when out
+ * of memory.
+ */
 static const char *
-padded(ls_arena *arena, ls_str s)
+padded(const ls_reader *r, ls_arena *arena, ls_str s)
 {
-	char *copy = ls_arena_alloc(arena, s.len + PADDING);
+	char *copy;
 
+	if (r->end - r->pos >= PADDING)
+		return s.data;
+	copy = ls_arena_alloc(arena, s.len + PADDING);
 	if (copy == NULL)
 		return NULL;
 	memcpy(copy, s.data, s.len);
@@ -48,6 +54,7 @@ static bool
 read_template(ls_reader *r, ls_arena *arena, template *t)
 {
 	uint64_t n = ls_read_varint(r);
+	const char *begin = (const char *) r->pos;
 
 	if (r->failed || n > LS_TEMPLATE_MAX_OPS)
 		return false;
@@ -61,6 +68,7 @@ read_template(ls_reader *r, ls_arena *arena, template *t)
 		uint64_t tag = ls_read_varint(r);
 		uint64_t parameter = tag / LS_TEMPLATE_OPS;
 		uint32_t *stream;
+		ls_str literal;
 
 		o->kind = (uint8_t) (tag % LS_TEMPLATE_OPS);
 		if (parameter > LS_PART_MAX_BYTES)
@@ -71,7 +79,8 @@ read_template(ls_reader *r, ls_arena *arena, template *t)
 			case LS_TEMPLATE_LITERAL:
 				if (parameter == 0 || parameter > (uint64_t) (r->end - r->pos))
 					return false;
-				o->u.literal = padded(arena, ls_read_bytes(r, (size_t) parameter));
+				literal = ls_read_bytes(r, (size_t) parameter);
+				o->u.literal = padded(r, arena, literal);
 				if (o->u.literal == NULL)
 					return false;
 				t->longest += parameter;
@@ -90,6 +99,7 @@ read_template(ls_reader *r, ls_arena *arena, template *t)
 					return false;
 				t->longest += LS_TEMPLATE_MAX_DIGITS;
 				t->n_columns++;
+				t->n_packed += o->kind == LS_TEMPLATE_PACKED;
 				break;
 			case LS_TEMPLATE_CODES:
 			case LS_TEMPLATE_TEXTS:
@@ -101,6 +111,7 @@ read_template(ls_reader *r, ls_arena *arena, template *t)
 				return false;
 		}
 	}
+	t->source = ls_str_make(begin, (size_t) ((const char *) r->pos - begin));
 	return !r->failed && t->n_columns <= LS_TEMPLATE_MAX_COLUMNS;
 }
 
@@ -124,7 +135,7 @@ read_codes(ls_reader *r, ls_arena *arena, template *t, column *c)
 		if (r->failed)
 			return false;
 		longest = entry.len > longest ? entry.len : longest;
-		list[i] = ls_str_make(padded(arena, entry), entry.len);
+		list[i] = ls_str_make(padded(r, arena, entry), entry.len);
 		if (list[i].data == NULL)
 			return false;
 	}
@@ -215,16 +226,17 @@ ls_template_load(const ls_text_templates *from, uint32_t number)
 static bool
 read_columns(ls_reader *r, ls_arena *arena, template *t, bool packed)
 {
+	uint32_t left = packed ? t->n_packed : t->n_columns - t->n_packed;
 	uint64_t bits;
 	ls_str stream;
 
-	for (uint32_t i = 0; i < t->n_ops; i++)
+	for (op *o = t->ops; left > 0; o++)
 	{
-		op *o = &t->ops[i];
 		bool read = true;
 
 		if (o->kind < LS_TEMPLATE_CODES || (o->kind == LS_TEMPLATE_PACKED) != packed)
 			continue;
+		left--;
 		o->u.column = ls_new(arena, column);
 		if (o->u.column == NULL)
 			return false;
@@ -435,6 +447,7 @@ typedef struct payload
 	uint32_t n_templates;
 	template *templates;
 	uint16_t *numbers; /* of the template of each text */
+	uint16_t *places;  /* the text's among those of its template */
 } payload;
 
 static bool
@@ -458,16 +471,20 @@ static bool
 read_payload(ls_reader *r, uint32_t n, ls_arena *arena, payload *p)
 {
 	uint64_t n_templates;
+	uint16_t *rows;
 
 	p->total = ls_read_varint(r);
 	n_templates = ls_read_varint(r);
 	p->longest = 0;
-	if (r->failed || p->total > LS_PART_MAX_BYTES || n_templates == 0 || n_templates > n)
+	if (r->failed || p->total > LS_PART_MAX_BYTES || n_templates == 0 || n_templates > n ||
+		n > UINT16_MAX)
 		return false;
 	p->n_templates = (uint32_t) n_templates;
 	p->templates = LS_PART_ARRAY(arena, template, n_templates);
 	p->numbers = ls_arena_alloc(arena, n * sizeof(uint16_t));
-	if (p->templates == NULL || p->numbers == NULL)
+	p->places = ls_arena_alloc(arena, n * sizeof(uint16_t));
+	rows = LS_PART_ARRAY(arena, uint16_t, n_templates);
+	if (p->templates == NULL || p->numbers == NULL || p->places == NULL || rows == NULL)
 		return false;
 	for (uint32_t i = 0; i < n_templates; i++)
 	{
@@ -480,8 +497,10 @@ read_payload(ls_reader *r, uint32_t n, ls_arena *arena, payload *p)
 	{
 		if (p->numbers[i] >= n_templates)
 			return false;
-		p->templates[p->numbers[i]].rows++;
+		p->places[i] = rows[p->numbers[i]]++;
 	}
+	for (uint32_t i = 0; i < n_templates; i++)
+		p->templates[i].rows = rows[i];
 	for (int packed = 0; packed < 2; packed++)
 	{
 		for (uint32_t i = 0; i < n_templates; i++)
@@ -540,11 +559,10 @@ ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32
 bool
 ls_part_templates_read(ls_reader *r, uint32_t n, ls_arena *arena, ls_text_templates *out)
 {
-	uint16_t *places = ls_arena_alloc(arena, n * sizeof(uint16_t));
 	bool *whole;
 	payload p;
 
-	if (places == NULL || n > LS_PART_BLOCK_ROWS || !read_payload(r, n, arena, &p))
+	if (n > LS_PART_BLOCK_ROWS || !read_payload(r, n, arena, &p))
 		return false;
 	whole = ls_arena_alloc(arena, p.n_templates * sizeof(bool));
 	out->table = LS_PART_ARRAY(arena, digit_table, 1);
@@ -553,13 +571,11 @@ ls_part_templates_read(ls_reader *r, uint32_t n, ls_arena *arena, ls_text_templa
 	make_table(out->table);
 	for (uint32_t i = 0; i < p.n_templates; i++)
 		whole[i] = p.templates[i].n_ops == 1 && p.templates[i].ops[0].kind == LS_TEMPLATE_TEXTS;
-	for (uint32_t i = 0; i < n; i++)
-		places[i] = (uint16_t) p.templates[p.numbers[i]].next++;
 	out->n = p.n_templates;
 	out->arena = arena;
 	out->numbers = p.numbers;
 	out->whole = whole;
-	out->places = places;
+	out->places = p.places;
 	out->templates = p.templates;
 	out->most = p.total;
 	return true;

@@ -39,7 +39,9 @@ typedef struct ls_text_template
 {
 	ls_text_op *ops;
 	uint32_t n_ops;
+	ls_str source; /* all of the ops in the payload: their literals are in it */
 	uint32_t n_columns;
+	uint32_t n_packed; /* of these */
 	uint32_t n_digits;
 	uint32_t n_nibbles;
 	uint32_t numbers; /* rows whose numbers are decoded */

@@ -80,7 +80,7 @@ make_line(char *to, size_t size)
 	uint32_t b = chance(60000);
 	char word[16];
 
-	switch (chance(11))
+	switch (chance(12))
 	{
 		case 0:
 			snprintf(to, size, "Connection from 10.%u.3.%u port %u ssh2", chance(256), chance(256),
@@ -128,6 +128,11 @@ make_line(char *to, size_t size)
 					 "there are more places in this text than a piece of a search can have, as in "
 					 "long texts, %u, %s %u",
 					 b, chance(2) ? "here" : "there", a);
+			break;
+		case 10:
+			/* words that go on in hexadecimal numbers, before and behind them */
+			snprintf(to, size, "cache%08xfaded %uACE decade%08x%cced", chance(1u << 30), b,
+					 chance(1u << 30), 'f' + (int) chance(3));
 			break;
 		default:
 			snprintf(to, size, "retry %u of 5 [Warning] conn=%u\nat %u", 1 + chance(5), b, a);
