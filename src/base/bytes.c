@@ -10,6 +10,10 @@
 #include <sys/random.h>
 #include <time.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 static inline unsigned char
 ascii_lower(unsigned char c)
 {
@@ -243,6 +247,24 @@ static const uint64_t k0 = UINT64_C(0xa0761d6478bd642f);
 static const uint64_t k1 = UINT64_C(0xe7037ed1a0b428db);
 static const uint64_t k2 = UINT64_C(0x8ebc6af09c88c6e3);
 
+/* Fewer than 16 bytes; *a and *b are 0. */
+static inline void
+load_last(const uint8_t *p, size_t left, uint64_t *a, uint64_t *b)
+{
+	if (left >= 8)
+	{
+		*a = ls_load64(p);
+		*b = ls_load64(p + left - 8);
+	}
+	else if (left >= 4)
+		*a = (uint64_t) load32(p) | (uint64_t) load32(p + left - 4) << (8 * (left - 4));
+	else
+	{
+		for (size_t i = 0; i < left; i++)
+			*a |= (uint64_t) p[i] << (8 * i);
+	}
+}
+
 /*
  * Multiply-and-fold hashing (the construction of wyhash), 16 bytes a step.  A
  * factor that is known could be made 0, or a power of two, by the data: so those
@@ -263,18 +285,7 @@ hash(const void *data, size_t len, uint64_t seed, uint64_t key)
 		p += 16;
 		left -= 16;
 	}
-	if (left >= 8)
-	{
-		a = ls_load64(p);
-		b = ls_load64(p + left - 8);
-	}
-	else if (left >= 4)
-		a = (uint64_t) load32(p) | (uint64_t) load32(p + left - 4) << (8 * (left - 4));
-	else
-	{
-		for (size_t i = 0; i < left; i++)
-			a |= (uint64_t) p[i] << (8 * i);
-	}
+	load_last(p, left, &a, &b);
 	return mix(k2 ^ len, mix(a ^ key, b ^ h));
 }
 
@@ -282,6 +293,71 @@ uint64_t
 ls_hash64(const void *data, size_t len, uint64_t seed)
 {
 	return hash(data, len, seed, k1);
+}
+
+/* Eight bytes in which all digits are 0. */
+static inline uint64_t
+without_digits(uint64_t v)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t low = v ^ ones * '0'; /* digits: 0 to 9 */
+	uint64_t other = (((low & ones * 0x7F) + ones * 6) | low) & ones * 0xF0;
+	uint64_t digit;
+
+	/* A digit has none of the upper four bits: the highest one says whether there is one. */
+	other |= other << 1;
+	other |= other << 2;
+	digit = (~other & ones * 0x80) >> 7;
+	return (v & ~(digit * 0xFF)) | digit * '0';
+}
+
+/* The same of 16 bytes; *a and *b: as they are. */
+static inline void
+load_both(const uint8_t *p, uint64_t *a, uint64_t *b, uint64_t *plain_a, uint64_t *plain_b)
+{
+	*a = ls_load64(p);
+	*b = ls_load64(p + 8);
+#if defined(__SSE2__)
+	{
+		__m128i v = _mm_loadu_si128((const __m128i *) p);
+		__m128i digit = _mm_cmplt_epi8(_mm_sub_epi8(v, _mm_set1_epi8((char) ('0' - INT8_MIN))),
+									   _mm_set1_epi8(INT8_MIN + 10));
+		__m128i plain =
+			_mm_or_si128(_mm_andnot_si128(digit, v), _mm_and_si128(digit, _mm_set1_epi8('0')));
+
+		*plain_a = (uint64_t) _mm_cvtsi128_si64(plain);
+		*plain_b = (uint64_t) _mm_cvtsi128_si64(_mm_unpackhi_epi64(plain, plain));
+	}
+#else
+	*plain_a = without_digits(*a);
+	*plain_b = without_digits(*b);
+#endif
+}
+
+uint64_t
+ls_hash64_outline(const void *data, size_t len, uint64_t *outline)
+{
+	const uint8_t *p = data;
+	uint64_t h = mix(k0, k1);
+	uint64_t o = h;
+	uint64_t a = 0;
+	uint64_t b = 0;
+	size_t left = len;
+
+	/* Two chains of products take hardly longer than one. */
+	for (; left >= 16; p += 16, left -= 16)
+	{
+		uint64_t plain_a;
+		uint64_t plain_b;
+
+		load_both(p, &a, &b, &plain_a, &plain_b);
+		h = mix(a ^ k1, b ^ h);
+		o = mix(plain_a ^ k1, plain_b ^ o);
+	}
+	a = b = 0;
+	load_last(p, left, &a, &b);
+	*outline = mix(k2 ^ len, mix(without_digits(a) ^ k1, without_digits(b) ^ o));
+	return mix(k2 ^ len, mix(a ^ k1, b ^ h));
 }
 
 uint64_t ls_secret[2];

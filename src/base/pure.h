@@ -234,6 +234,9 @@ ls_load64(const void *bytes)
  */
 extern uint64_t ls_hash64(const void *data, size_t len, uint64_t seed);
 
+/* The same with seed 0; *outline is a hash in which all digits are alike. */
+extern uint64_t ls_hash64_outline(const void *data, size_t len, uint64_t *outline);
+
 /* The same for tables in memory, with a random key that this process (or its parent) made. */
 extern uint64_t ls_hash_keyed(const void *data, size_t len, uint64_t seed);
 

@@ -106,6 +106,7 @@ read_template(ls_reader *r, ls_arena *arena, template *t)
 				if (parameter != 0)
 					return false;
 				t->n_columns++;
+				t->open |= o->kind == LS_TEMPLATE_TEXTS;
 				break;
 			default:
 				return false;
@@ -181,10 +182,10 @@ decode_integers(ls_arena *arena, uint32_t rows, uint32_t wanted, const op *o)
 	ls_reader r = ls_reader_make(c->payload.data, c->payload.len);
 	uint64_t limit = 1;
 
-	for (uint32_t i = 0; i < (o->parameter == 0 ? LS_TEMPLATE_MAX_DIGITS : o->parameter); i++)
-		limit *= 10;
 	if (c->n_integers >= wanted)
 		return true;
+	for (uint32_t i = 0; i < (o->parameter == 0 ? LS_TEMPLATE_MAX_DIGITS : o->parameter); i++)
+		limit *= 10;
 	c->integers = ls_arena_alloc(arena, wanted * sizeof(int64_t));
 	if (c->integers == NULL || !ls_part_ints_first(&r, rows, wanted, c->integers) ||
 		(wanted == rows && r.pos != r.end))
@@ -318,8 +319,14 @@ row_digits(template *t, const digit_table *table, char *digits, char *nibbles)
 		memcpy(digits, table->digits[v] + 3 - left, left);
 		highest = v >= (left == 2 ? 100 : 10) ? 1000 : highest;
 	}
-	for (uint32_t k = 0; k < t->n_nibbles; k++)
-		nibbles[k] = "0123456789abcdef"[get_bits(t, 4)];
+	for (uint32_t k = 0; k < t->n_nibbles; k += 6)
+	{
+		uint32_t n = t->n_nibbles - k < 6 ? t->n_nibbles - k : 6;
+		uint32_t v = get_bits(t, 4 * n);
+
+		for (uint32_t i = 0; i < n; i++, v >>= 4)
+			nibbles[k + i] = "0123456789abcdef"[v & 15];
+	}
 	return highest < 1000;
 }
 
@@ -597,7 +604,7 @@ ls_part_templates_put(const ls_text_templates *from, uint32_t v, ls_buf *buf, ls
 		*text = t->ops[0].u.column->entries[row];
 		return true;
 	}
-	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
+	for (const op *o = t->ops; t->open && o < t->ops + t->n_ops; o++)
 		len += o->kind == LS_TEMPLATE_TEXTS ? o->u.column->entries[row].len : 0;
 	t->bit = bits * row;
 	if (!decode_numbers(from->arena, t,

@@ -42,6 +42,7 @@ typedef struct ls_text_template
 	ls_str source; /* all of the ops in the payload: their literals are in it */
 	uint32_t n_columns;
 	uint32_t n_packed; /* of these */
+	bool open;         /* it has TEXTS */
 	uint32_t n_digits;
 	uint32_t n_nibbles;
 	uint32_t numbers; /* rows whose numbers are decoded */

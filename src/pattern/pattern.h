@@ -88,7 +88,8 @@ typedef struct ls_pattern_text
 	ls_time first; /* of these rows */
 	ls_time last;
 	uint32_t group;   /* the caller's: each group is apart from the others */
-	uint64_t outline; /* of ls_pattern_digest_expect, or 0 */
+	uint64_t outline; /* hashes, of ls_pattern_digest_expect; or 0 */
+	uint64_t hash;
 } ls_pattern_text;
 
 /* `most`: bytes that it may take, about.  NULL: out of memory. */

@@ -104,46 +104,20 @@ ls_pattern_digest_make(ls_arena *arena, const ls_pattern_options *options, size_
 
 /* ---- texts that differ only in digits ---- */
 
-/* Eight bytes in which all digits are 0. */
-static inline uint64_t
-without_digits(uint64_t v)
+/* The hashes of a text: of all of it, and without its digits. */
+static void
+hash_text(ls_pattern_text *text)
 {
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-	uint64_t low = v ^ ones * '0'; /* digits: 0 to 9 */
-	uint64_t other = (((low & ones * 0x7F) + ones * 6) | low) & ones * 0xF0;
-	uint64_t digit;
+	uint64_t outline;
 
-	/* A digit has none of the upper four bits: the highest one says whether there is one. */
-	other |= other << 1;
-	other |= other << 2;
-	digit = (~other & ones * 0x80) >> 7;
-	return (v & ~(digit * 0xFF)) | digit * '0';
-}
-
-static uint64_t
-hash_without_digits(ls_str s)
-{
-	uint64_t hash = s.len;
-	const char *p = s.data;
-	size_t left = s.len;
-
-	for (; left > 16; p += 16, left -= 16)
-		hash = mix64(hash ^ without_digits(load(p, 8)), without_digits(load(p + 8, 8)));
-	if (left > 8)
-		return mix64(hash ^ without_digits(load(p, 8)), without_digits(load(p + left - 8, 8)));
-	return mix64(hash ^ without_digits(load(p, left)), left);
-}
-
-static uint64_t
-outline_of(const ls_pattern_text *text)
-{
-	return mix64(hash_without_digits(text->text), text->group);
+	text->hash = ls_hash64_outline(text->text.data, text->text.len, &outline);
+	text->outline = mix64(outline, text->group);
 }
 
 void
 ls_pattern_digest_expect(const ls_pattern_digest *d, ls_pattern_text *text)
 {
-	text->outline = outline_of(text);
+	hash_text(text);
 	__builtin_prefetch(&d->known[text->outline & (d->n_known - 1)]);
 }
 
@@ -165,6 +139,9 @@ ls_pattern_digest_expect_soon(const ls_pattern_digest *d, const ls_pattern_text 
 static bool
 digits_vary(const token_list *list, ls_str text)
 {
+	/* In a text without structure, no symbol has digits, and levels are words. */
+	if (!list->structured)
+		return true;
 	for (uint32_t i = 0; i < list->n; i++)
 	{
 		const token *t = &list->t[i];
@@ -291,7 +268,7 @@ place_of(ls_pattern_digest *d, entry *e, uint64_t hash, kept_text **place)
 static bool
 entry_of(ls_pattern_digest *d, const ls_pattern_text *text, entry **found)
 {
-	uint64_t hash = text->outline != 0 ? text->outline : outline_of(text);
+	uint64_t hash = text->outline;
 	entry_slot *slot = &d->known[hash & (d->n_known - 1)];
 
 	if (slot->number > 0 && slot->hash == hash)
@@ -311,7 +288,7 @@ entry_of(ls_pattern_digest *d, const ls_pattern_text *text, entry **found)
 static bool
 add_to_entry(ls_pattern_digest *d, entry *e, const ls_pattern_text *text)
 {
-	uint64_t hash = ls_hash64(text->text.data, text->text.len, 0);
+	uint64_t hash = text->hash;
 	kept_text *place;
 	ls_str copy;
 
@@ -351,26 +328,32 @@ add_to_entry(ls_pattern_digest *d, entry *e, const ls_pattern_text *text)
 	d->used += copy.len;
 	*place = (kept_text){hash, *text};
 	place->text.text = copy;
-	place->text.outline = 0;
+	place->text.outline = place->text.hash = 0;
 	find_highest(d, e);
 	return true;
 }
 
 bool
-ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *text)
+ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *given)
 {
+	ls_pattern_text text = *given;
 	entry *e;
 
-	if (!entry_of(d, text, &e))
+	if (text.outline == 0)
+		hash_text(&text);
+	if (!entry_of(d, &text, &e))
 		return false;
 	d->last = e == NULL ? 0 : (uint32_t) (e - d->entries) + 1;
-	return add_to_entry(d, e, text);
+	return add_to_entry(d, e, &text);
 }
 
 bool
-ls_pattern_digest_add_alike(ls_pattern_digest *d, const ls_pattern_text *text)
+ls_pattern_digest_add_alike(ls_pattern_digest *d, const ls_pattern_text *given)
 {
-	return add_to_entry(d, d->last == 0 ? NULL : &d->entries[d->last - 1], text);
+	ls_pattern_text text = *given;
+
+	text.hash = ls_hash64(text.text.data, text.text.len, 0);
+	return add_to_entry(d, d->last == 0 ? NULL : &d->entries[d->last - 1], &text);
 }
 
 /* By group, then most rows first, then by hash: in no order of rows. */

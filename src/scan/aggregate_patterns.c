@@ -300,28 +300,29 @@ is_one_group(const ls_group_rows *rows)
 	return differs == 0;
 }
 
-/* Counts a row.  The places of the first `kept` ones of a tally are kept. */
+/* Counts a row of a tally; *slot is 0 if it is the first one.  The places of the first `kept` ones are kept. */
 static inline void
-tally_row(ls_tallies *all, uint16 *slot, const tally *row, uint16 place, uint32 kept)
+tally_row(ls_tallies *all, uint16 *slot, uint32 group, uint32 class, ls_time time, uint16 place,
+		  uint32 kept)
 {
 	tally *t;
 
-	all->next[place] = NONE;
 	if (*slot == 0)
 	{
-		all->items[all->n] = *row;
-		all->items[all->n].head = all->items[all->n].tail = place;
+		all->next[place] = NONE;
+		all->items[all->n] = (tally){group, class, 1, place, place, time, time};
 		*slot = (uint16_t) ++all->n;
 		return;
 	}
 	t = &all->items[*slot - 1];
 	if (t->rows++ < kept)
 	{
+		all->next[place] = NONE;
 		all->next[t->tail] = place;
 		t->tail = place;
 	}
-	t->first = Min(t->first, row->first);
-	t->last = Max(t->last, row->last);
+	t->first = Min(t->first, time);
+	t->last = Max(t->last, time);
 }
 
 /* Adds the rows of a tally: a few texts stand for all of them. */
@@ -342,6 +343,32 @@ add_tally(ls_aggregate *m, texts *t, const tally *rows, const ls_time *times)
 		expect_text(m, t, &text, rows, times);
 }
 
+/* Counts the rows of a block by template, if all are of one group. */
+static void
+tally_templates(ls_aggregate *m, texts *t, uint32 kept, const ls_time *times)
+{
+	const ls_group_rows *rows = t->rows;
+	const ls_text_templates *templates = &t->templates;
+	ls_tallies *all = m->tallies;
+
+	memset(all->by_class, 0, templates->n * sizeof(all->by_class[0]));
+	for (uint32 i = 0; i < rows->n; i++)
+	{
+		uint32 row = rows->rows[i];
+		uint32 v = t->ranks[row];
+		uint32 class;
+
+		if (v == UINT32_MAX)
+			continue;
+		class = templates->numbers[v];
+		if (templates->whole[class])
+			add_whole(m, t, i, times);
+		else
+			tally_row(all, &all->by_class[class], rows->groups[0], class, times[row], (uint16) i,
+					  kept);
+	}
+}
+
 void
 ls_patterns_add(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 {
@@ -359,21 +386,19 @@ ls_patterns_add(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 	find_texts(&t, m, scan, rows);
 	kept = Max(examples_of(m, &t), (uint32) m->options.rare_threshold);
 	direct = t.templates.n > 0 && is_one_group(rows);
-	if (direct)
-		memset(all->by_class, 0, t.templates.n * sizeof(all->by_class[0]));
-	else
+	if (!direct)
 		tally_number_clear(&all->numbers);
-	for (uint32 i = 0; i < rows->n; i++)
+	if (direct)
+		tally_templates(m, &t, kept, times);
+	for (uint32 i = 0; !direct && i < rows->n; i++)
 	{
 		ls_time time = times[rows->rows[i]];
-		tally row = {.group = rows->groups[i], .rows = 1, .first = time, .last = time};
+		tally row = {.group = rows->groups[i]};
 		bool found;
 
 		if (class_of(&t, i, &row.class))
-			tally_row(all,
-					  direct ? &all->by_class[row.class]
-							 : tally_number_insert(&all->numbers, row, &found),
-					  &row, (uint16) i, kept);
+			tally_row(all, tally_number_insert(&all->numbers, row, &found), row.group, row.class,
+					  time, (uint16) i, kept);
 		else if (t.templates.n > 0)
 			add_whole(m, &t, i, times);
 		else
