@@ -19,12 +19,16 @@ ls_pattern_mine(ls_arena *arena, const ls_str *rows, size_t n, const ls_pattern_
 	return ls_pattern_mine_counted(arena, rows, NULL, n, options);
 }
 
-ls_pattern_set *
-ls_pattern_mine_counted(ls_arena *arena, const ls_str *rows, const uint32_t *counts, size_t n,
-						const ls_pattern_options *options)
+static ls_pattern_set *
+mine(ls_arena *arena, const ls_str *rows, const uint32_t *counts, const ls_pattern_text *texts,
+	 size_t n, const ls_pattern_options *options)
 {
-	miner m = {
-		.arena = arena, .rows = rows, .counts = counts, .nrows = n, .options = LS_PATTERN_DEFAULTS};
+	miner m = {.arena = arena,
+			   .rows = rows,
+			   .counts = counts,
+			   .texts = texts,
+			   .nrows = n,
+			   .options = LS_PATTERN_DEFAULTS};
 
 	if (options != NULL)
 		m.options = *options;
@@ -40,4 +44,28 @@ ls_pattern_mine_counted(ls_arena *arena, const ls_str *rows, const uint32_t *cou
 		!ls_make_forms(&m) || !ls_join_forms(&m))
 		return NULL;
 	return ls_render_patterns(&m);
+}
+
+ls_pattern_set *
+ls_pattern_mine_counted(ls_arena *arena, const ls_str *rows, const uint32_t *counts, size_t n,
+						const ls_pattern_options *options)
+{
+	return mine(arena, rows, counts, NULL, n, options);
+}
+
+ls_pattern_set *
+ls_pattern_mine_texts(ls_arena *arena, const ls_pattern_text *texts, size_t n,
+					  const ls_pattern_options *options)
+{
+	ls_str *rows = ls_arena_alloc(arena, (n + 1) * sizeof(ls_str));
+	uint32_t *counts = ls_arena_alloc(arena, (n + 1) * sizeof(uint32_t));
+
+	if (rows == NULL || counts == NULL)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+	{
+		rows[i] = texts[i].text;
+		counts[i] = (uint32_t) texts[i].rows;
+	}
+	return mine(arena, rows, counts, texts, n, options);
 }

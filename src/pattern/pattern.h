@@ -90,6 +90,7 @@ typedef struct ls_pattern_text
 	uint32_t group;   /* the caller's: each group is apart from the others */
 	uint64_t outline; /* hashes, of ls_pattern_digest_expect; or 0 */
 	uint64_t hash;
+	bool same; /* of ls_pattern_digest_texts: it has the token sequence of the text before it */
 } ls_pattern_text;
 
 /* `most`: bytes that it may take, about.  NULL: out of memory. */
@@ -120,6 +121,10 @@ extern void ls_pattern_digest_expect_soon(const ls_pattern_digest *digest,
 
 /* The texts that stand for all rows, by group, most rows first.  NULL: out of memory. */
 extern const ls_pattern_text *ls_pattern_digest_texts(ls_pattern_digest *digest, size_t *n);
+
+/* ls_pattern_mine_counted of these texts, or of the first n of a group. */
+extern ls_pattern_set *ls_pattern_mine_texts(ls_arena *arena, const ls_pattern_text *texts,
+											 size_t n, const ls_pattern_options *options);
 
 /* The number of entries, and of rows that were left out. */
 extern size_t ls_pattern_digest_size(const ls_pattern_digest *digest);

@@ -152,7 +152,8 @@ typedef struct miner
 {
 	ls_arena *arena;
 	const ls_str *rows;
-	const uint32_t *counts; /* how often each row counts; NULL: once */
+	const uint32_t *counts;       /* how often each row counts; NULL: once */
+	const ls_pattern_text *texts; /* the rows, with what a digest knows of them; or NULL */
 	size_t nrows;
 	ls_pattern_options options;
 

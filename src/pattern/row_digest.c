@@ -24,6 +24,7 @@ typedef struct kept_text
 {
 	uint64_t hash;
 	ls_pattern_text text;
+	bool read; /* the sequence of the entry was found for this text, not for one that is alike */
 } kept_text;
 
 /* Rows of a group with equal token sequences. */
@@ -286,7 +287,7 @@ entry_of(ls_pattern_digest *d, const ls_pattern_text *text, entry **found)
 
 /* Adds rows to their entry; NULL: there is no room for it. */
 static bool
-add_to_entry(ls_pattern_digest *d, entry *e, const ls_pattern_text *text)
+add_to_entry(ls_pattern_digest *d, entry *e, const ls_pattern_text *text, bool read)
 {
 	uint64_t hash = text->hash;
 	kept_text *place;
@@ -311,6 +312,7 @@ add_to_entry(ls_pattern_digest *d, entry *e, const ls_pattern_text *text)
 
 		if (e->texts[i].hash != hash || !ls_str_eq(same->text, text->text))
 			continue;
+		e->texts[i].read |= read;
 		same->rows += text->rows;
 		add_times(&same->first, &same->last, text->first, text->last);
 		return true;
@@ -326,9 +328,9 @@ add_to_entry(ls_pattern_digest *d, entry *e, const ls_pattern_text *text)
 	if (copy.data == NULL)
 		return false;
 	d->used += copy.len;
-	*place = (kept_text){hash, *text};
+	*place = (kept_text){hash, *text, read};
 	place->text.text = copy;
-	place->text.outline = place->text.hash = 0;
+	place->text.outline = 0;
 	find_highest(d, e);
 	return true;
 }
@@ -344,7 +346,7 @@ ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *given)
 	if (!entry_of(d, &text, &e))
 		return false;
 	d->last = e == NULL ? 0 : (uint32_t) (e - d->entries) + 1;
-	return add_to_entry(d, e, &text);
+	return add_to_entry(d, e, &text, true);
 }
 
 bool
@@ -353,7 +355,24 @@ ls_pattern_digest_add_alike(ls_pattern_digest *d, const ls_pattern_text *given)
 	ls_pattern_text text = *given;
 
 	text.hash = ls_hash64(text.text.data, text.text.len, 0);
-	return add_to_entry(d, d->last == 0 ? NULL : &d->entries[d->last - 1], &text);
+	return add_to_entry(d, d->last == 0 ? NULL : &d->entries[d->last - 1], &text, false);
+}
+
+/* The texts whose sequence is known, then the others, each by hash. */
+static void
+sort_texts(entry *e)
+{
+	for (uint32_t i = 1; i < e->n; i++)
+	{
+		kept_text text = e->texts[i];
+		uint32_t k = i;
+
+		for (; k > 0 &&
+			   (text.read != e->texts[k - 1].read ? text.read : text.hash < e->texts[k - 1].hash);
+			 k--)
+			e->texts[k] = e->texts[k - 1];
+		e->texts[k] = text;
+	}
 }
 
 /* By group, then most rows first, then by hash: in no order of rows. */
@@ -387,13 +406,16 @@ ls_pattern_digest_texts(ls_pattern_digest *d, size_t *n)
 	sort_entries(d, items);
 	for (uint32_t i = 0; i < d->n; i++)
 	{
-		const entry *e = &d->entries[items[i].value];
+		entry *e = &d->entries[items[i].value];
 		ls_pattern_text *first = &texts[*n];
 		uint32_t lowest = 0;
 
+		sort_texts(e);
 		for (uint32_t k = 0; k < e->n; k++)
 		{
-			texts[(*n)++] = e->texts[k].text;
+			texts[*n] = e->texts[k].text;
+			texts[*n].hash = e->texts[k].hash;
+			texts[(*n)++].same = k > 0 && e->texts[k].read;
 			lowest = e->texts[k].hash < e->texts[lowest].hash ? k : lowest;
 		}
 		if (e->others == 0 || e->n == 0)

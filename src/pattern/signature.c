@@ -7,7 +7,8 @@
  * signatures, of which there are about 1,000 for 10,000 rows.  A row costs
  * one scan and one lookup in a hash table.  For the row that represents a
  * signature, the codes of its tokens and its columns are kept, so no row is scanned
- * again before its template is written.
+ * again before its template is written.  Texts of a digest come with their hash, and
+ * of those of one entry only the first is scanned.
  *
  * A signature is represented by the row with the smallest hash, not by the first
  * row, because nothing may depend on the order of rows.  For the same reason
@@ -142,14 +143,21 @@ ls_make_signatures(miner *m)
 
 	for (size_t i = 0; i < m->nrows; i++)
 	{
-		uint64_t row_hash = ls_hash64(m->rows[i].data, m->rows[i].len, 0);
+		bool same = m->texts != NULL && m->texts[i].same && i > 0;
+		uint64_t row_hash =
+			m->texts != NULL ? m->texts[i].hash : ls_hash64(m->rows[i].data, m->rows[i].len, 0);
 		signature *s;
 		bool fresh;
 
-		ls_scan_row(list, m->rows[i]);
-		s = find_signature(m, &table, &capacity, list->hash);
-		if (s == NULL)
-			return false;
+		if (same)
+			s = &m->signatures[m->row_signature[i - 1]];
+		else
+		{
+			ls_scan_row(list, m->rows[i]);
+			s = find_signature(m, &table, &capacity, list->hash);
+			if (s == NULL)
+				return false;
+		}
 		fresh = s->count == 0;
 		if (fresh && !describe_signature(m, s, list, m->rows[i].data))
 			return false;
@@ -158,6 +166,8 @@ ls_make_signatures(miner *m)
 		{
 			s->row_hash = row_hash;
 			s->row = (uint32_t) i;
+			if (s->columns != NULL && same)
+				ls_scan_row(list, m->rows[i]);
 			if (s->columns != NULL)
 				ls_place_columns(s->columns, list);
 		}

@@ -449,18 +449,10 @@ mine(const ls_aggregate *m, ls_arena *arena, const ls_pattern_text *texts, size_
 {
 	for (;;)
 	{
-		ls_str *rows = ls_arena_alloc(arena, (*n + 1) * sizeof(ls_str));
-		uint32 *counts = ls_arena_alloc(arena, (*n + 1) * sizeof(uint32));
-		ls_pattern_set *set = NULL;
+		ls_pattern_set *set;
 
 		CHECK_FOR_INTERRUPTS();
-		for (size_t i = 0; rows != NULL && counts != NULL && i < *n; i++)
-		{
-			rows[i] = texts[i].text;
-			counts[i] = (uint32) texts[i].rows;
-		}
-		if (rows != NULL && counts != NULL)
-			set = ls_pattern_mine_counted(arena, rows, counts, *n, &m->options);
+		set = ls_pattern_mine_texts(arena, texts, *n, &m->options);
 		if (set != NULL)
 			return set;
 		if (*n <= LEAST_TEXTS)
