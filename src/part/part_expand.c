@@ -16,7 +16,7 @@
 #define PADDING LS_TEMPLATE_PADDING
 
 /* Who makes one of the first texts of a template mostly wants no others. */
-#define FIRST_ROWS 8
+#define FIRST_ROWS 4
 
 typedef ls_template_column column;
 typedef ls_text_op op;

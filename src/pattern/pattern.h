@@ -109,6 +109,9 @@ extern bool ls_pattern_digest_add(ls_pattern_digest *digest, const ls_pattern_te
  */
 extern bool ls_pattern_digest_add_alike(ls_pattern_digest *digest, const ls_pattern_text *text);
 
+/* The same for a text of another digest that is `same` there, and was added next. */
+extern bool ls_pattern_digest_add_same(ls_pattern_digest *digest, const ls_pattern_text *text);
+
 /*
  * Says that the text will be added after some others: what has to be read for it is fetched
  * meanwhile.  It must be added to this digest, unchanged.

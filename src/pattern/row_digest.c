@@ -349,13 +349,25 @@ ls_pattern_digest_add(ls_pattern_digest *d, const ls_pattern_text *given)
 	return add_to_entry(d, e, &text, true);
 }
 
-bool
-ls_pattern_digest_add_alike(ls_pattern_digest *d, const ls_pattern_text *given)
+static bool
+add_to_last(ls_pattern_digest *d, const ls_pattern_text *given, bool read)
 {
 	ls_pattern_text text = *given;
 
 	text.hash = ls_hash64(text.text.data, text.text.len, 0);
-	return add_to_entry(d, d->last == 0 ? NULL : &d->entries[d->last - 1], &text, false);
+	return add_to_entry(d, d->last == 0 ? NULL : &d->entries[d->last - 1], &text, read);
+}
+
+bool
+ls_pattern_digest_add_alike(ls_pattern_digest *d, const ls_pattern_text *text)
+{
+	return add_to_last(d, text, false);
+}
+
+bool
+ls_pattern_digest_add_same(ls_pattern_digest *d, const ls_pattern_text *text)
+{
+	return add_to_last(d, text, true);
 }
 
 /* The texts whose sequence is known, then the others, each by hash. */

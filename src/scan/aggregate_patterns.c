@@ -120,15 +120,16 @@ digest_of(ls_aggregate *m)
 	return m->digest;
 }
 
-/* alike: the text has the token sequence of the one that was added last. */
+typedef bool (*add_function)(ls_pattern_digest *, const ls_pattern_text *);
+
 static void
-add_text(ls_aggregate *m, const ls_pattern_text *text, bool alike)
+add_text(ls_aggregate *m, const ls_pattern_text *text, add_function add)
 {
 	ls_pattern_digest *digest = digest_of(m);
 	uint64 before = ls_pattern_digest_left_out(digest);
 
 	CHECK_FOR_INTERRUPTS();
-	if (alike ? !ls_pattern_digest_add_alike(digest, text) : !ls_pattern_digest_add(digest, text))
+	if (!add(digest, text))
 		ls_group_out_of_memory();
 	m->others += ls_pattern_digest_left_out(digest) - before;
 }
@@ -136,7 +137,7 @@ add_text(ls_aggregate *m, const ls_pattern_text *text, bool alike)
 void
 ls_patterns_add_text(ls_aggregate *m, const ls_pattern_text *text)
 {
-	add_text(m, text, false);
+	add_text(m, text, text->same ? ls_pattern_digest_add_same : ls_pattern_digest_add);
 }
 
 /* ---- texts ---- */
@@ -228,7 +229,7 @@ add_row(ls_aggregate *m, texts *t, uint32 i, ls_time time, bool alike)
 	ls_pattern_text text = {.rows = 1, .first = time, .last = time, .group = t->rows->groups[i]};
 
 	if (text_of(t, i, &text.text))
-		add_text(m, &text, alike);
+		add_text(m, &text, alike ? ls_pattern_digest_add_alike : ls_pattern_digest_add);
 }
 
 /* How many rows of a tally may be shown. */
@@ -245,7 +246,7 @@ add_waiting(ls_aggregate *m, texts *t, const waiting_text *w, const ls_time *tim
 {
 	uint16 place;
 
-	add_text(m, &w->text, false);
+	add_text(m, &w->text, ls_pattern_digest_add);
 	if (w->rows == NULL)
 		return;
 	place = w->rows->head;

@@ -211,6 +211,7 @@ send_patterns(outgoing *o, ls_aggregate *m)
 		ls_buf_u64(&o->buf, texts[i].rows);
 		ls_buf_u64(&o->buf, (uint64) texts[i].first);
 		ls_buf_u64(&o->buf, (uint64) texts[i].last);
+		ls_buf_char(&o->buf, texts[i].same);
 		ls_buf_lstr(&o->buf, texts[i].text);
 		end_item(o);
 	}
@@ -551,6 +552,7 @@ take_pattern(ls_aggregate *m, uint32 group, ls_reader *r)
 
 	text.first = (ls_time) ls_read_u64(r);
 	text.last = (ls_time) ls_read_u64(r);
+	text.same = ls_read_u8(r) != 0;
 	text.text = ls_read_lstr(r);
 	if (r->failed)
 		confused();
