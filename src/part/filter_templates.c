@@ -74,7 +74,7 @@ typedef struct ls_template_search
 	needle *anchor;      /* one of the pieces; NULL: none */
 	ls_needle piece;     /* the same */
 	bool in_word;        /* it lies within a word, and not all of it within numbers */
-	uint8_t after[256];  /* a byte of it: what may have made the byte before it, as `makers` */
+	uint8_t after[256];  /* a byte of it: bits of what may have made the byte before it */
 	uint8_t before[256]; /* the same of the byte after it */
 	uint8_t inside;      /* all of these */
 	ls_buf text;
@@ -571,21 +571,12 @@ has_piece(const ls_template_search *s, ls_str text)
 		   ls_needle_find(&s->piece, text.data, text.len) != LS_NOT_FOUND;
 }
 
-static inline uint8_t
-maker(const ls_text_op *o)
-{
-	switch (o->kind)
-	{
-		case LS_TEMPLATE_HEX:
-			return MADE_BY_HEX;
-		case LS_TEMPLATE_DIGITS:
-		case LS_TEMPLATE_INTEGERS:
-		case LS_TEMPLATE_PACKED:
-			return MADE_BY_DIGITS;
-		default:
-			return MADE_BY_ANY;
-	}
-}
+static const uint8_t makers[LS_TEMPLATE_OPS] = {
+	[LS_TEMPLATE_LITERAL] = MADE_BY_ANY,     [LS_TEMPLATE_CODES] = MADE_BY_ANY,
+	[LS_TEMPLATE_TEXTS] = MADE_BY_ANY,       [LS_TEMPLATE_HEX] = MADE_BY_HEX,
+	[LS_TEMPLATE_DIGITS] = MADE_BY_DIGITS,   [LS_TEMPLATE_PACKED] = MADE_BY_DIGITS,
+	[LS_TEMPLATE_INTEGERS] = MADE_BY_DIGITS,
+};
 
 /* May the anchor go over the border between a list, or texts of any kind, and the op beside it? */
 static inline bool
@@ -594,7 +585,7 @@ borders_list(const ls_template_search *s, const ls_text_op *o)
 	/* Literals are looked at by themselves. */
 	if (o->kind == LS_TEMPLATE_LITERAL)
 		return false;
-	return (s->inside & maker(o)) != 0;
+	return (s->inside & makers[o->kind]) != 0;
 }
 
 /*
@@ -615,9 +606,9 @@ lacks_anchor(const ls_template_search *s, const ls_text_template *t)
 		{
 			const char *text = o->u.literal;
 
-			if ((i > 0 && (s->after[(unsigned char) text[0]] & maker(o - 1)) != 0) ||
+			if ((i > 0 && (s->after[(unsigned char) text[0]] & makers[o[-1].kind]) != 0) ||
 				(i + 1 < t->n_ops &&
-				 (s->before[(unsigned char) text[o->parameter - 1]] & maker(o + 1)) != 0) ||
+				 (s->before[(unsigned char) text[o->parameter - 1]] & makers[o[1].kind]) != 0) ||
 				(in_source && has_piece(s, ls_str_make(text, o->parameter))))
 				return false;
 			continue;
