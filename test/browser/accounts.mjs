@@ -190,16 +190,24 @@ await test(async (browser) => {
 	await look(carl, 'invitation');
 	await carl.fill('[name=password]', password);
 	await carl.getByRole('button', { name: 'Create account' }).click();
-	await carl.getByText('Leave this page open').waitFor();
-	const other = await open(browser, { context: carl.context() });
-	await other.goto(await mailLink('carl@example.org', '/verify-email'));
-	await titled(other, 'Address confirmed');
-	await carl.getByRole('button', { name: 'sign in here' }).click();
+	await carl.getByText('this browser keeps the invitation').waitFor();
+	await look(carl, 'invitation, signed up');
+	await carl.goto(await mailLink('carl@example.org', '/verify-email'));
+	await titled(carl, 'Address confirmed');
+	await carl.getByRole('link', { name: 'Sign in' }).click();
+	await carl.fill('[name=email]', 'carl@example.org');
 	await carl.fill('[name=password]', password);
-	await carl.getByRole('button', { name: 'Sign in to accept' }).click();
+	await carl.keyboard.press('Enter');
+	await titled(carl, 'Join Acme');
+	await carl.goto(`${base}/`);
+	await titled(carl, 'Welcome to logsvc');
+	await carl.getByText('Acme has invited you').waitFor();
+	await look(carl, 'welcome, invited');
+	await carl.getByRole('link', { name: 'Join Acme' }).click();
 	await carl.getByRole('button', { name: 'Join Acme' }).click();
 	await carl.waitForURL(/\/o\/acme\//);
-	ok(true, 'signed up, confirmed elsewhere, signed in here, joined');
+	const kept = () => carl.evaluate(() => window.localStorage.getItem('logsvc.invitation'));
+	await becomes(kept, null, 'signed up, confirmed by another mail, signed in from there, joined: the invitation was kept until then');
 
 	// ---- another account has no use for it, and says so ----
 	is(await ann.evaluate(async () => (await fetch('/api/v1/invitations', { method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Organization-Id': 'acme' },
@@ -207,6 +215,12 @@ await test(async (browser) => {
 	await carl.goto(await mailLink('dora@example.org', '/invitations/accept'));
 	await carl.getByRole('button', { name: 'Switch account' }).waitFor();
 	await becomes(() => carl.locator('main').innerText(), (text) => text.includes('carl@example.org'), 'both addresses are shown');
+	await becomes(kept, (text) => text.includes('dora@example.org'), 'it is kept');
+	await carl.goto(`${base}/o/acme/account`);
+	await titled(carl, 'Your account');
+	await carl.goto(`${base}/welcome`);
+	await titled(carl, 'New organization');
+	await stays(() => carl.getByText('has invited you').count(), 0, 'and not offered to another');
 
 	// ---- where a sign-in leads ----
 	for (const target of ['/.//evil.example/', '//evil.example', '/\\evil.example', '/a/..//evil.example', '///', '/api/v1/config', '/\t/evil.example']) {

@@ -1,7 +1,8 @@
 /*
  * invitation.js: an invitation: to which organization, in which role, for which address; and how to accept it.
  *
- * The token is in memory only, so signing in, signing up and changing the account all happen on this page.
+ * The token is kept in this browser while the invitation is open (open-invitation.js): it lets nobody in who has not
+ * confirmed the address, and who confirms it comes back by another mail.
  */
 import { html, useEffect, useState } from '../view.js';
 import { api } from '../api.js';
@@ -16,6 +17,7 @@ import { Time } from '../ui/time.js';
 import { useForm } from '../ui/use-form.js';
 import { AuthPage } from './auth-page.js';
 import { isGone } from './link-gone.js';
+import { keepInvitation, openInvitation } from './open-invitation.js';
 import { providerNames } from './provider-names.js';
 import { publicCall } from './public-call.js';
 import { SignInForm } from './sign-in.js';
@@ -25,11 +27,13 @@ function Accept({ token, invitation })
 {
 	const form = useForm({ values: {}, send: async () => {
 		await api.post('/api/v1/invitations/accept', { token }, { organization: null });
+		keepInvitation(null, null);
 		await loadSession();
 		navigate(startOf(invitation.organization.slug), { replace: true });
 	} });
 	return html`<div class="stack"><${ErrorNotice} error=${form.error} />
-		<${Button} kind="primary" class="auth-wide" busy=${form.busy} onClick=${form.submit} data-autofocus>Join ${invitation.organization.name}<//></div>`;
+		<${Button} kind="primary" class="auth-wide" busy=${form.busy} onClick=${form.submit} data-autofocus>Join ${invitation.organization.name}<//>
+		<${Button} kind="ghost" class="auth-wide" onClick=${() => { keepInvitation(null, null); navigate('/'); }}>Do not join<//></div>`;
 }
 
 function OtherAccount({ invitation })
@@ -61,17 +65,24 @@ function Join({ invitation })
 	if (invitation.accountExists || !config.value?.signUp)
 		return html`<div class="stack">${signIn}<${Providers} /></div>`;
 	return html`<div class="stack"><${Tabs} label="Account" selected=${tab} onSelect=${setTab} tabs=${[{ id: 'up', label: 'Create an account' }, { id: 'in', label: 'Sign in' }]}>
-		${tab === 'in' ? signIn : html`<${SignUpForm} email=${invitation.email} after=${html`<p>Leave this page open. When the address is confirmed, come back and
-			<${Button} size="small" onClick=${() => setTab('in')}>sign in here<//>.</p>`} />`}<//><${Providers} /></div>`;
+		${tab === 'in' ? signIn : html`<${SignUpForm} email=${invitation.email} after=${html`<p>Then sign in: this browser keeps the invitation.</p>
+			<${Button} class="auth-wide" onClick=${() => setTab('in')}>I have confirmed it<//>`} />`}<//><${Providers} /></div>`;
 }
 
 export default function Invitation()
 {
-	const [token] = useState(() => takeFragment().get('t') ?? '');
+	const [token] = useState(() => takeFragment().get('t') ?? openInvitation()?.token ?? '');
 	const [state, setState] = useState({});
 	const load = () => {
 		setState({});
-		publicCall('/api/v1/invitations/preview', { token }).then((invitation) => setState({ invitation }), (error) => setState({ error }));
+		publicCall('/api/v1/invitations/preview', { token }).then((invitation) => {
+			keepInvitation(token, invitation);
+			setState({ invitation });
+		}, (error) => {
+			if (isGone(error) && openInvitation()?.token === token)
+				keepInvitation(null, null);
+			setState({ error });
+		});
 	};
 	useEffect(() => {
 		if (token)

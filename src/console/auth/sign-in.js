@@ -11,6 +11,7 @@ import { Field, PasswordField } from '../ui/field.js';
 import { sendsMail, withoutMail } from '../ui/mail.js';
 import { useForm } from '../ui/use-form.js';
 import { AuthPage, Providers } from './auth-page.js';
+import { openInvitation } from './open-invitation.js';
 
 /** The form alone. email: fixed, as in an invitation; onSignedIn is called after. */
 export function SignInForm({ email, onSignedIn, action = 'Sign in' })
@@ -50,7 +51,7 @@ export default function SignIn()
 	const target = ownPath(query.value.get('redirectTo')) ?? '/';
 	useEffect(() => {
 		if (session.value)
-			navigate(target, { replace: true });
+			navigate(target === '/' && openInvitation(session.value.user.email) ? '/invitations/accept' : target, { replace: true });
 	}, [session.value]);
 	return html`<${AuthPage} title="Sign in" foot=${html`<a href="/forgot-password">Forgot password?</a>${config.value?.signUp
 		&& html` · <a href="/sign-up">Create an account</a>`}`}>
