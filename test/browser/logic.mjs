@@ -7,9 +7,11 @@ import { addressesIn } from '../../src/console/settings/address-list.js';
 import { projectionOf } from '../../src/console/usage/projection.js';
 
 import { partOf } from '../../src/console/dashboards/answer.js';
+import { freePlace } from '../../src/console/dashboards/layout.js';
 import { withValues } from '../../src/console/dashboards/query-values.js';
 import { displayOf, usualColumns } from '../../src/console/search/display.js';
 import { earlierRange, patternRows, seriesById } from '../../src/console/search/pattern-rows.js';
+import { eventsOf } from '../../src/console/search/group-rows.js';
 import { addFilter, groupBy, writeStageField } from '../../src/console/search/query-edit.js';
 import { contextAt, suggestions } from '../../src/console/search/completion.js';
 import { filterState, patternQuery, termPattern, withoutTimes, writeField } from '../../src/console/search/query-text.js';
@@ -51,6 +53,9 @@ is(isSilent(key(1), used, now), true, 'one that was never used is');
 // ---- addresses of people ----
 is(addressesIn(' Ann@example.org,bob@example.org;\n ann@example.org '), ['ann@example.org', 'bob@example.org'], 'addresses: once each, in lower case');
 is(addressesIn(' ,; '), [], 'none');
+is(addressesIn('Dana Night <Dana@night.example>, "Ann, of Acme" <ann@example.org>; bob@example.org\ncarl@example.org <dora@example.org>'),
+	['dana@night.example', 'ann@example.org', 'bob@example.org', 'carl@example.org', 'dora@example.org'], '... without the names before them');
+is(addressesIn('Dana Night'), ['dana', 'night'], 'what is none stays');
 
 // ---- series whose ends are not complete ----
 const range = { earliest: '2026-11-23T10:02:00Z', latest: '2026-11-23T10:13:00Z' };
@@ -128,6 +133,22 @@ is([...'an exceptional day'.matchAll(termPattern('*cept*'))].map((one) => one[0]
 is(termPattern('*a*a*a*a*b'), null, 'not what would take minutes to look for');
 is(withoutTimes('earliest=-1h AND x'), 'x', 'without its range, nor the AND after it');
 is(withoutTimes('x AND earliest=-1h AND y AND latest=now'), 'x AND y', 'nor the one before it');
+
+// ---- from a row of groups to its events ----
+const events = (q, row, ...names) => eventsOf(q, names.map((name) => ({ name })))?.(row) ?? null;
+is([events('level=error | stats count by user', ['ann', 3], 'user', 'count'), events('a OR b | stats count, max(n) by user.id, path', [7, '/x y', 3, 4], 'user.id', 'path', 'count', 'max(n)'),
+	events('a | where n > 3 | top 5 `user-agent` by host', ['h', 'Moz "x"', 3, 50], 'host', 'user-agent', 'count', 'percent'), events('user=ann | stats count by user | sort -count | head 3', ['ann', 1], 'user', 'count'),
+	events('* | stats count by user', [null, 2], 'user', 'count'), events('| rare user', ['x', 1, 1], 'user', 'count', 'percent')],
+	['level=error user=ann', '(a OR b) user.id=7 path="/x y"', 'a host=h `user-agent`="Moz \\"x\\"" | where n > 3', 'user=ann', '* NOT user=*', 'user=x'], 'groups lead to their events');
+is([events('* | eval user=lower(u) | stats count by user', ['x', 1], 'user', 'count'), events('* | stats count', [1], 'count'), events('* | stats count by user | rename user as u', ['x', 1], 'u', 'count'),
+	events('* | stats count by user | eval n=1', ['x', 1], 'user', 'count'), events('* | timechart count by user', ['2026', 'x', 1], 'timestamp', 'user', 'count'), events('* | stats count by user', [{}, 1], 'user', 'count'),
+	events('* | stats count by bin(n, 5)', [5, 1], 'bin(n, 5)', 'count'), events('* | stats count by timestamp', ['x', 1], 'timestamp', 'count'), events('*', ['x'], 'event')], Array(9).fill(null), '... others do not');
+
+// ---- places of panels ----
+const panel = (x, y, w, h) => ({ layout: { x, y, w, h } });
+is([freePlace([], 'timeseries'), freePlace([panel(0, 0, 12, 8)], 'table'), freePlace([panel(0, 0, 12, 8), panel(12, 0, 12, 8)], 'bar'), freePlace([panel(0, 0, 12, 8)], 'stat'), freePlace([panel(0, 0, 12, 8), panel(12, 0, 6, 4)], 'stat'),
+	freePlace([panel(0, 0, 6, 4), panel(12, 0, 12, 8)], 'stat')].map(({ x, y, w, h }) => `${x} ${y} ${w} ${h}`),
+	['0 0 12 8', '12 0 12 8', '0 8 12 8', '12 0 6 4', '18 0 6 4', '0 8 6 4'], 'a new panel is beside the last one, where there is room');
 
 // ---- variables of dashboards ----
 is(withValues('a=$constructor b=$x c=$y', { x: ['1'], y: ['2', '3'] }), 'a=$constructor b=1 c IN (2, 3)', 'names that are no variables stay');

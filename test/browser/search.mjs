@@ -117,6 +117,7 @@ await test(async (browser) => {
 	await box(page).press('Enter');
 	await page.locator('.q-wrong').first().waitFor();
 	await becomes(async () => (await page.locator('.q-wrong').allInnerTexts()).join(''), 'stat', 'the wrong word is underlined');
+	await becomes(() => page.locator('.events-box.is-busy .rows mark.term').first().innerText(), 'refused', 'what was found before is pale, with the marks of its own query');
 	await page.getByText('QUERY_SYNTAX_ERROR').waitFor();
 	await look(page, 'query error');
 	await box(page).press('Control+.');
@@ -153,9 +154,26 @@ await test(async (browser) => {
 	await run(page);
 	await page.getByRole('cell', { name: 'cart api' }).waitFor();
 	await look(page, 'table');
+	await page.getByRole('link', { name: 'cart api' }).focus();
+	await page.keyboard.press('Enter');
+	await until('the events of the row', () => q(page) === 'level=error service="cart api"');
+	await page.locator('.event-row').first().waitFor();
+	await page.goBack();
+	await page.getByRole('row', { name: /cart api/ }).getByRole('cell').last().click();
+	await until('the events of the row', () => q(page) === 'level=error service="cart api"');
+	ok(true, 'from a row of groups to its events, by keys and by the pointer');
+	await page.goBack();
+	await page.getByRole('cell', { name: 'cart api' }).waitFor();
 	await page.getByRole('button', { name: 'count', exact: true }).click();
 	await becomes(() => url(page).searchParams.get('order'), 'count', 'the order is in the address');
 	await becomes(() => page.getByRole('columnheader', { name: 'count' }).getAttribute('aria-sort'), 'ascending', '... and told');
+	await run(page, '| stats min(timestamp) by service');
+	const inZone = async (time) => {
+		const iso = await time.getAttribute('title');
+		const shown = `${new Date(iso).toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' })}.${iso.slice(20, 23)}`;
+		return /Z$/.test(iso) && await time.innerText() === shown;
+	};
+	await becomes(() => inZone(page.locator('td .time').first()), true, 'times in a table are those of the zone');
 	await run(page, '| timechart count by level');
 	await page.getByRole('img', { name: /series from/ }).waitFor();
 
@@ -180,6 +198,13 @@ await test(async (browser) => {
 	await page.goto(`${base}/o/acme/search${whole}`);
 	const area = page.locator('.histogram-area');
 	await area.waitFor();
+	const picker = page.locator('.time-range > button');
+	await becomes(() => picker.innerText(), /^Time range:\s+\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? to (\S+ )?\d\d:\d\d(:\d\d)? UTC\+\d$/, 'a range of fixed times says its end and its zone');
+	await becomes(() => picker.getAttribute('title'), /\d\d:\d\d:\d\d\.\d{3} UTC\+\d$|\d\d:\d\d UTC\+\d$/, '... and its title has all of it');
+	for (const width of [390, 1440, 1280]) {
+		await page.setViewportSize({ width, height: 800 });
+		await becomes(() => picker.locator('> span').evaluate((one) => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight), true, `nothing is cut off at ${width} px`);
+	}
 	ok(await area.locator('.bar-part').count() > 0, 'bars of which the range has a part say so');
 	await page.setViewportSize({ width: 390, height: 800 });
 	await until('a histogram as wide as the window', async () => (await area.boundingBox()).width <= 390 && await page.evaluate(() => document.documentElement.scrollWidth) <= 390);
@@ -253,7 +278,15 @@ await test(async (browser) => {
 	await page.getByLabel('Title of the panel').fill('Refused');
 	await page.getByRole('button', { name: 'Add panel' }).click();
 	await page.getByRole('link', { name: 'Night' }).waitFor();
-	ok(true, 'a panel of a dashboard');
+	await actions.getByRole('button', { name: 'Add to a dashboard' }).click();
+	await page.getByLabel('Dashboard', { exact: true }).selectOption({ label: 'Night' });
+	await page.getByLabel('Title of the panel').fill('Again');
+	await page.getByRole('button', { name: 'Add panel' }).click();
+	await becomes(() => page.evaluate(async () => {
+		const ask = async (path) => (await (await fetch(`/api/v1/dashboards${path}`, { headers: { 'X-Organization-Id': 'acme' } })).json()).data;
+		const { timeRange, panels } = await ask(`/${(await ask('')).find((one) => one.name === 'Night').id}`);
+		return [timeRange.earliest, timeRange.latest, ...panels.map(({ layout: { x, y, w, h } }) => `${x},${y} ${w}x${h}`)].join(' ');
+	}), '-1h now 0,0 12x8 12,0 12x8', 'panels of a dashboard, which has the time of the search, beside each other');
 
 	// ---- a list that has just come, by keys ----
 	await page.goto(`${base}/o/acme/search?q=refused`);
@@ -316,6 +349,7 @@ await test(async (browser) => {
 	await row(page, 'deep').click();
 	const drawer = page.getByRole('complementary');
 	await drawer.getByText('tree').first().waitFor();
+	await becomes(() => inZone(drawer.locator('.json-leaf').filter({ has: page.getByText('timestamp', { exact: true }) }).locator('.time')), true, 'its time is of the zone, in its title and among its fields');
 	await look(page, 'event');
 	await drawer.getByRole('tab', { name: 'Context' }).click();
 	await drawer.locator('.context-row.is-own').waitFor();

@@ -24,7 +24,7 @@ import { deleteDashboard, exportDashboard } from './actions.js';
 import { changes } from './changes.js';
 import { pathOf, ShareDialog } from './dialogs.js';
 import { Grid } from './grid.js';
-import { below, freeId, settle } from './layout.js';
+import { freePlace, freeId, settle } from './layout.js';
 import { PanelContent, PanelNotes } from './panel.js';
 import { PanelEditor } from './panel-editor.js';
 import { PanelMenu } from './panel-menu.js';
@@ -122,7 +122,7 @@ function Loaded({ found, set })
 	function add()
 	{
 		const id = freeId(shown.panels);
-		setPanels([...shown.panels, { id, title: '', kind: 'timeseries', query: '* | timechart count', options: {}, layout: below(shown.panels) }]);
+		setPanels([...shown.panels, { id, title: '', kind: 'timeseries', query: '* | timechart count', options: {}, layout: freePlace(shown.panels, 'timeseries') }]);
 		setQuery({ panel: id }, { replace: false });
 	}
 	function duplicate(panel)

@@ -60,8 +60,15 @@ export function shiftRow(panels, id, by)
 	return panels;
 }
 
-/** A place for a new panel: below all others. */
-export const below = (panels) => ({ x: 0, y: Math.max(0, ...panels.map((one) => one.layout.y + one.layout.h)), w: 12, h: 8 });
+/** A place for a new panel: beside the last one if there is room, otherwise below all. A number is smaller than a chart. */
+export function freePlace(panels, kind)
+{
+	const size = kind === 'stat' ? { w: 6, h: 4 } : { w: 12, h: 8 };
+	const last = inOrder(panels).at(-1)?.layout;
+	const beside = last && { x: last.x + last.w, y: last.y, ...size };
+	return beside && beside.x + beside.w <= columns && !panels.some((one) => overlap(one.layout, beside)) ? beside
+		: { x: 0, y: Math.max(0, ...panels.map((one) => one.layout.y + one.layout.h)), ...size };
+}
 
 /** An id that no panel has. */
 export function freeId(panels)

@@ -25,16 +25,16 @@ const addressOf = (path, values) => orgPath(`${path}?${new URLSearchParams(Objec
 
 /**
  * What a result can become: {label, short, icon, href or onSelect}. q; range: {earliest, latest} as the search took it, absolute
- * if it has been found; result: of the last search.
+ * if it has been found; timeRange: of the page; result: of the last search.
  */
-export function resultActions({ q, range, result })
+export function resultActions({ q, range, timeRange, result })
 {
 	const actions = [];
 	if (exists('/alert-rules/new') && can('alerts:write'))
 		actions.push({ label: 'New alert rule', short: 'Alert', icon: 'bell', href: addressOf('/alert-rules/new', { q }) });
 	if (exists('/dashboards') && can('dashboards:write'))
 		actions.push({ label: 'Add to a dashboard', short: 'Dashboard', icon: 'grid', onSelect: async () => {
-			const made = await openLater(() => import('./to-dashboard.js'), ({ ToDashboard }, close) => html`<${ToDashboard} close=${close} q=${q} kind=${panelKind(result)} />`);
+			const made = await openLater(() => import('./to-dashboard.js'), ({ ToDashboard }, close) => html`<${ToDashboard} close=${close} q=${q} timeRange=${timeRange} kind=${panelKind(result)} />`);
 			if (made)
 				toast(html`Added to <a href=${orgPath(`/dashboards/${made.id}`)}>${made.name}</a>.`);
 		} });

@@ -7,6 +7,7 @@ import { copyText } from '../ui/copy-button.js';
 import { Icon } from '../ui/icon.js';
 import { Menu } from '../ui/menu.js';
 import { toast } from '../ui/toast.js';
+import { formatTime } from '../ui/time.js';
 import { visible } from './event-fields.js';
 import { builtins, filterState, writeField, writeValue } from './query-text.js';
 
@@ -28,6 +29,15 @@ function LongText({ text })
 	return html`<bdi class="json-string">${visible(text.slice(0, longest))}…</bdi> <button type="button" class="link-button" onClick=${() => setAll(true)}>Show all ${text.length.toLocaleString('en-US')} characters</button>`;
 }
 
+/** Is it a time as the API writes them? */
+export const isTime = (value) => typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.test(value);
+
+/** Such a time in the chosen zone, as lists of events show it. */
+export function TimeText({ value })
+{
+	return html`<span class="time" title=${value}>${formatTime(value, { precise: true })}</span>`;
+}
+
 function Leaf({ name, path, value, builtin, on })
 {
 	const kind = kindOf(value);
@@ -39,7 +49,7 @@ function Leaf({ name, path, value, builtin, on })
 	const shown = visible(name);
 	return html`<li class="json-leaf">
 		<div class="json-line"><span class="json-name"><bdi>${shown}</bdi></span>
-			<span class=${`json-value json-${kind}`}>${kind === 'string' ? html`<${LongText} text=${value} />` : String(value)}</span></div>
+			<span class=${`json-value json-${kind}`}>${builtin && isTime(value) ? html`<${TimeText} value=${value} />` : kind === 'string' ? html`<${LongText} text=${value} />` : String(value)}</span></div>
 		<div class="json-actions">
 			${term && on.onFilter && html`<${IconButton} icon="plus" size="small" label=${`Only events with this ${shown}`} aria-pressed=${state === 'include' ? 'true' : 'false'} onClick=${() => on.onFilter(field, term, false)} />
 			<${IconButton} icon="minus" size="small" label=${`No events with this ${shown}`} aria-pressed=${state === 'exclude' ? 'true' : 'false'} onClick=${() => on.onFilter(field, term, true)} />`}

@@ -8,7 +8,10 @@ import { formatNumber, formatShort } from '../ui/numbers.js';
 import { Table } from '../ui/table.js';
 import { formatTime } from '../ui/time.js';
 import { levelClass } from '../ui/badge.js';
+import { navigate } from '../router.js';
 import { lineOf, visible } from './event-fields.js';
+import { eventsOf } from './group-rows.js';
+import { TimeText, isTime } from './json-tree.js';
 
 const step = 200; // Rows that are shown at once.
 const mostBars = 20;
@@ -87,6 +90,8 @@ function Cell({ value, type })
 		return html`<span class="faint">null</span>`;
 	if (type === 'time')
 		return html`<span class="time">${formatTime(value)}</span>`;
+	if (isTime(value))
+		return html`<${TimeText} value=${value} />`;
 	if (typeof value === 'number')
 		return Number.isInteger(value) ? formatNumber(value) : String(Number(value.toPrecision(12)));
 	return html`<bdi class="break">${visible(lineOf(value))}</bdi>`;
@@ -104,6 +109,14 @@ export function ResultsTable({ result, tools, truncated, busy, order, onOrder })
 	const column = columns.findIndex((one) => one.name === order.replace(/^-/, ''));
 	const sort = column < 0 ? null : { at: column, descending: order.startsWith('-') };
 	const chart = useMemo(() => chartOf(result), [result]);
+	const events = useMemo(() => (columns ? eventsOf(result.request.q, columns) : null), [result]);
+	const hrefOf = ({ row }) => {
+		const q = events?.(row) ?? null;
+		const params = new URLSearchParams(window.location.search);
+		params.set('q', q);
+		params.delete('order');
+		return q === null ? null : `${window.location.pathname}?${params}`;
+	};
 	const sorted = useMemo(() => {
 		const all = rows.map((row, index) => ({ row, index }));
 		if (sort)
@@ -116,10 +129,14 @@ export function ResultsTable({ result, tools, truncated, busy, order, onOrder })
 		<div class="results-scroll">
 			${chart && !plain && (chart.kind === 'lines' ? html`<${Lines} chart=${chart} />` : html`<${BarRows} chart=${chart} />`)}
 			<${Table} caption="Results" rows=${sorted.slice(0, shown)} rowKey=${(one) => one.index} more=${sorted.length > shown} onMore=${() => setShown(shown + step)}
-				sort=${sort && { key: String(sort.at), descending: sort.descending }}
+				onRow=${events && ((one) => hrefOf(one) && navigate(hrefOf(one)))} sort=${sort && { key: String(sort.at), descending: sort.descending }}
 				onSort=${(key) => onOrder(sort?.at === Number(key) ? (sort.descending ? null : `-${columns[key].name}`) : columns[key].name)}
 				columns=${columns.map((column, at) => ({ key: String(at), title: visible(column.name), sort: true, align: column.type === 'number' ? 'end' : undefined, class: column.type === 'string' ? 'break' : '',
-					render: (one) => html`<${Cell} value=${one.row[at]} type=${column.type} />` }))}
+					render: (one) => {
+						const cell = html`<${Cell} value=${one.row[at]} type=${column.type} />`;
+						const href = !at && events && hrefOf(one);
+						return href ? html`<a href=${href} title="Search these events">${cell}</a>` : cell;
+					} }))}
 				empty=${html`<${EmptyState} icon="search" title="No rows"><p>The stages made an empty table.</p><//>`} />
 		</div></section>`;
 }

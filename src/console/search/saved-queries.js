@@ -53,7 +53,7 @@ export function SaveQuery({ close, saved = null, query })
 			<${RadioCards} label="Who sees it" name="visibility" value=${form.values.visibility} onInput=${(visibility) => form.set({ visibility })} options=${[
 				{ value: 'org', label: 'The organization', hint: 'Everyone who may read dashboards' }, { value: 'private', label: 'Only you' }]} />
 			${!saved && html`<pre class="saved-preview" tabindex="0" aria-label="The query">${query.q || 'all events'}</pre>`}
-			<${ErrorNotice} error=${form.error} title=${form.error?.code === 'VERSION_CONFLICT' ? 'Somebody else has changed it meanwhile: close this and open it again' : undefined}>
+			<${ErrorNotice} error=${form.error} title=${form.error?.code === 'VERSION_CONFLICT' ? 'It has changed meanwhile: close this and open it again' : undefined}>
 				${form.error?.code === 'PLAN_LIMIT_REACHED' && html`<p>Delete one that is not used. An owner can change the plan.</p>`}<//>
 		</form><//>`;
 }

@@ -193,7 +193,7 @@ export default function Search()
 		setDraft(saved.q);
 		go({ q: saved.q, view: null, ...(saved.defaultRange?.earliest && { earliest: saved.defaultRange.earliest, latest: saved.defaultRange.latest ?? 'now' }) });
 	};
-	const actions = resultActions({ q, range: inQuery ? {} : frozen, result });
+	const actions = resultActions({ q, range: inQuery ? {} : frozen, timeRange: { earliest, latest }, result });
 
 	useKeys([
 		{ keys: '/', text: 'Write a query', group: 'Search', run: () => box.current?.focus() },
@@ -219,7 +219,9 @@ export default function Search()
 			open(rows[next]);
 	}
 
-	const terms = useMemo(() => termPattern(view === 'live' ? headOf(q) : q), [q, view]);
+	// Rows keep the marks of the query that has found them.
+	const terms = useMemo(() => termPattern(view === 'live' ? headOf(q) : result?.request.q ?? q), [q, view, result]);
+	const old = Boolean(error) || (running && slow);
 	const format = { columns, wrap: display.wrap, density: display.density, terms, withDay: (!found || !withinDay(found.earliest, Date.parse(found.latest) - 1)) && !window.matchMedia('(max-width: 860px)').matches };
 	const problem = problemOf(error, state.request?.q ?? '');
 	const empty = Boolean(result && !running && result.kind === 'events' && !result.rows.length && !stagesOf(result.request.q) && !headOf(withoutTimes(result.request.q)));
@@ -229,7 +231,7 @@ export default function Search()
 
 	if (empty && newest === null && view === 'events')
 		return html`<${Lazy} load=${lazy.first} onDone=${() => setTurn((now) => now + 1)} />`;
-	const sidebar = html`<${Fields} fields=${result?.meta.fields} all=${result?.meta.allFields ?? true} total=${total} stale=${running && slow} loading=${!result && running && slow} ...${on} />`;
+	const sidebar = html`<${Fields} fields=${result?.meta.fields} all=${result?.meta.allFields ?? true} total=${total} stale=${old} loading=${!result && running && slow} ...${on} />`;
 	const tools = html`<${Menu} icon="more" size="small" label="What to do with this search" items=${[
 		{ label: 'Copy link', hint: 'with these times', icon: 'link', onSelect: share },
 		writes && { label: 'Save query', icon: 'save', onSelect: () => save() },
@@ -247,7 +249,7 @@ export default function Search()
 		${error && !problem && html`<div class="search-note"><${ErrorNotice} error=${error} retry=${() => setTurn((now) => now + 1)}>
 			${['QUERY_TIMEOUT', 'QUERY_SCAN_LIMIT', 'QUERY_MEMORY_LIMIT'].includes(error.code) && html`<p>Choose a shorter time, or add a filter such as <code>index=</code> or <code>level=</code>.</p>`}<//></div>`}
 		<div class="search-note"><${Warnings} result=${view === 'events' ? result : null} onQuery=${use} /></div>
-		${view !== 'live' && html`<${SearchHistogram} histogram=${result?.meta.histogram} range=${found} staged=${result && stagesOf(result.request.q)} open=${display.chart} busy=${running && slow}
+		${view !== 'live' && html`<${SearchHistogram} histogram=${result?.meta.histogram} range=${found} staged=${result && stagesOf(result.request.q)} open=${display.chart} busy=${old}
 			onZoom=${setRange} onOut=${longer} onToggle=${() => change({ chart: !display.chart })} />`}
 		<div class="search-tools"><${ViewTabs} view=${view} onView=${(name) => { setChosen(null); go({ view: name === 'events' ? null : name, order: null, since: null, new: null }); }} />
 			${view === 'events' && html`<span class="grow"><${Summary} result=${result} running=${running} slow=${slow} /></span>`}
@@ -257,9 +259,9 @@ export default function Search()
 		<div class=${`search-body ${display.fields && view !== 'live' ? 'has-fields' : ''}`}>
 			${display.fields && view !== 'live' && html`<div class="search-fields">${sidebar}</div>`}
 			${view === 'events' && !result && running && slow && html`<div class="results-scroll"><${Skeleton} lines="12" label="Searching" /></div>`}
-			${view === 'events' && result?.kind === 'events' && html`<${EventsView} result=${result} format=${format} opened=${event} control=${list} busy=${running && slow} newest=${newest}
+			${view === 'events' && result?.kind === 'events' && html`<${EventsView} result=${result} format=${format} opened=${event} control=${list} busy=${old} newest=${newest}
 				onOpen=${open} onMore=${more} onRetry=${retryMore} onRange=${setRange} />`}
-			${view === 'events' && result && result.kind !== 'events' && html`<${Lazy} load=${lazy.table} key=${result.kind} result=${result} truncated=${result.truncated} busy=${running && slow} order=${order} onOrder=${(next) => setQuery({ order: next })} />`}
+			${view === 'events' && result && result.kind !== 'events' && html`<${Lazy} load=${lazy.table} key=${result.kind} result=${result} truncated=${result.truncated} busy=${old} order=${order} onOrder=${(next) => setQuery({ order: next })} />`}
 			${view === 'patterns' && html`<${Lazy} load=${lazy.patterns} q=${patternQuery(q)} earliest=${earliest} latest=${latest} turn=${turn} order=${order} ...${patterns} onView=${setQuery} onQuery=${use}
 				onDrill=${(id) => go({ q: withPattern(id, false), view: null })} onExclude=${(id) => go({ q: withPattern(id, true) })} />`}
 			${view === 'live' && html`<${Lazy} load=${lazy.live} q=${headOf(withoutTimes(q))} stages=${stagesOf(q)} format=${{ ...format, withDay: false }} opened=${event} onOpen=${open} />`}

@@ -5,7 +5,7 @@ import { html, useState } from '../view.js';
 import { organization } from '../session.js';
 import { Button } from '../ui/button.js';
 import { Field } from '../ui/field.js';
-import { chooseZone, zoneChoice } from '../ui/time.js';
+import { chooseZone, zone } from '../ui/time.js';
 import { isRelative, presets, writeTime } from './time-text.js';
 import { parseTime, zoneText } from './typed-time.js';
 
@@ -44,8 +44,10 @@ export function Zones()
 {
 	const choices = [['browser', Intl.DateTimeFormat().resolvedOptions().timeZone, 'this browser'],
 		['organization', organization.value?.timezone ?? 'UTC', 'the organization'], ['utc', 'UTC', '']];
+	// The same zone once.
+	const shown = choices.filter(([, label], at) => choices.findIndex((one) => one[1] === label) === at);
 	return html`<fieldset class="zone-choice"><legend class="small muted">Times in</legend>
-		${choices.map(([name, label, hint]) => html`<label key=${name}><input type="radio" name="zone" checked=${zoneChoice.value === name}
+		${shown.map(([name, label, hint]) => html`<label key=${name}><input type="radio" name="zone" checked=${zone() === label}
 			onChange=${() => chooseZone(name)} /> <span>${label} ${hint && html`<span class="faint">${hint}</span>`}</span></label>`)}</fieldset>`;
 }
 

@@ -12,7 +12,8 @@ const panel = () => import('./time-panel.js').then((module) => module.TimePanel)
 export function TimeRange({ range, inQuery, onChange })
 {
 	const text = inQuery ? 'Set in the query' : rangeText(range);
-	return html`<${Popover} icon="clock" caret label="Time range" title="Time range" class="time-range"
-		text=${html`<span class="visually-hidden">Time range: </span>${text}${!isRelative(range.earliest) && !inQuery ? html` <span class="faint">${zoneOffset()}</span>` : ''}`}>
+	const fixed = !isRelative(range.earliest) && !inQuery;
+	return html`<${Popover} icon="clock" caret label="Time range" class="time-range" hint=${fixed && `${rangeText(range, true)} ${zoneOffset()}`}
+		text=${html`<span class="visually-hidden">Time range: </span>${text}${fixed && html` <span class="faint">${zoneOffset()}</span>`}`}>
 		${(close) => html`<${Lazy} load=${panel} range=${range} inQuery=${inQuery} onChange=${onChange} close=${close} />`}<//>`;
 }

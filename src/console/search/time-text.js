@@ -40,14 +40,15 @@ export function writeTime(text)
 	return written.replace(/(?::00)?\.000$/, '');
 }
 
-/** A range in words: 'Last hour', or both ends in the chosen zone. */
-export function rangeText({ earliest, latest })
+/** A range in words: 'Last hour', or both ends in the chosen zone; precise: with milliseconds, as where it is shorter than a second. */
+export function rangeText({ earliest, latest }, precise)
 {
 	const last = latest === 'now' && lastText(earliest);
 	if (last)
 		return last;
-	const from = writeTime(earliest);
-	const to = writeTime(latest);
+	const [from, to] = [earliest, latest].map((one) => (precise ? writeTime(one) : writeTime(one).replace(/\.\d+$/, '')));
+	if (from === to && !precise)
+		return rangeText({ earliest, latest }, true);
 	const sameDay = !isRelative(earliest) && !isRelative(latest) && from.slice(0, 11) === to.slice(0, 11);
 	return `${from} to ${sameDay ? to.slice(11) : to}`;
 }

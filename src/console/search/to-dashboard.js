@@ -10,11 +10,12 @@ import { Field, Select } from '../ui/field.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { useForm } from '../ui/use-form.js';
 import { useLoad } from '../ui/use-load.js';
+import { freePlace } from '../dashboards/layout.js';
 
 const path = '/api/v1/dashboards';
 
-/** The dialog. q: the query; kind: of the panel; close(dashboard). */
-export function ToDashboard({ close, q, kind })
+/** The dialog. q: the query; timeRange: of a new dashboard; kind: of the panel; close(dashboard). */
+export function ToDashboard({ close, q, timeRange, kind })
 {
 	const id = useId();
 	const list = useLoad((abort) => allRows(path, { abort }).then((answer) => answer.rows));
@@ -25,13 +26,13 @@ export function ToDashboard({ close, q, kind })
 			...(!values.title.trim() && { title: 'Enter a title.' }),
 		}),
 		send: async (values) => {
-			const panel = { title: values.title.trim(), kind, query: q };
+			const panel = (others) => ({ title: values.title.trim(), kind, query: q, layout: freePlace(others, kind) });
 			if (!values.dashboard) {
-				close((await api.post(path, { name: values.name.trim(), panels: [panel] })).data);
+				close((await api.post(path, { name: values.name.trim(), timeRange, panels: [panel([])] })).data);
 				return;
 			}
 			const before = (await api.get(`${path}/${encodeURIComponent(values.dashboard)}`)).data;
-			close((await api.patch(`${path}/${encodeURIComponent(before.id)}`, { panels: [...before.panels, panel] }, { headers: { 'If-Match': `"${before.version}"` } })).data);
+			close((await api.patch(`${path}/${encodeURIComponent(before.id)}`, { panels: [...before.panels, panel(before.panels)] }, { headers: { 'If-Match': `"${before.version}"` } })).data);
 		},
 	});
 	return html`<${Dialog} title="Add to a dashboard" onClose=${() => close(null)} footer=${html`<${Button} onClick=${() => close(null)}>Cancel<//>
@@ -41,6 +42,6 @@ export function ToDashboard({ close, q, kind })
 			${list.data && html`<${Select} label="Dashboard" options=${[{ value: '', label: 'A new one' }, ...list.data.map((one) => ({ value: one.id, label: one.name }))]} ...${form.bind('dashboard')} />
 				${!form.values.dashboard && html`<${Field} label="Name of the dashboard" maxlength="200" ...${form.bind('name')} />`}
 				<${Field} label="Title of the panel" maxlength="200" data-autofocus ...${form.bind('title')} />`}
-			<${ErrorNotice} error=${form.error} title=${form.error?.code === 'VERSION_CONFLICT' ? 'Somebody has changed the dashboard meanwhile: try again' : undefined} />
+			<${ErrorNotice} error=${form.error} title=${form.error?.code === 'VERSION_CONFLICT' ? 'It has changed meanwhile: try again' : undefined} />
 		</form><//>`;
 }

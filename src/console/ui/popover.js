@@ -6,9 +6,9 @@ import { Icon } from './icon.js';
 
 /**
  * A popover. label: the text of its button, or its name with icon alone; children: a function that gets close(); align:
- * start or end; title: of the panel, for screen readers. Escape and a press outside close it; the focus goes back.
+ * start or end; title: of the panel, for screen readers; hint: of the button. Escape and a press outside close it; the focus goes back.
  */
-export function Popover({ label, icon, caret = !icon, title, align = 'end', kind = 'default', size, class: extra = '', children, text })
+export function Popover({ label, icon, caret = !icon, title, align = 'end', kind = 'default', size, class: extra = '', children, text, hint })
 {
 	const [open, setOpen] = useState(false);
 	const box = useRef(null);
@@ -54,7 +54,7 @@ export function Popover({ label, icon, caret = !icon, title, align = 'end', kind
 		}
 	}}>
 		<button type="button" class=${`button button-${only ? 'ghost button-icon' : kind} ${size ? `button-${size}` : ''}`} aria-haspopup="dialog" aria-expanded=${open ? 'true' : 'false'}
-			aria-controls=${open ? id : undefined} aria-label=${only ? label : undefined} title=${only ? label : undefined} onClick=${() => setOpen(!open)}>
+			aria-controls=${open ? id : undefined} aria-label=${only ? label : undefined} title=${only ? label : hint} onClick=${() => setOpen(!open)}>
 			${icon && html`<${Icon} name=${icon} />`}${!only && html`<span class="truncate">${text ?? label}</span>`}${caret && html`<${Icon} name="down" />`}</button>
 		${open && html`<div class=${`popover-panel popover-${align}`} id=${id} role="dialog" aria-label=${title ?? label} tabindex="-1">${children(close)}</div>`}
 	</div>`;
