@@ -163,6 +163,14 @@ BEGIN
 	"row" := (SELECT min(p) FROM generate_series(0, jsonb_array_length(rows) - 1) AS p
 		WHERE (p = ANY (found)) = (firing <> (rule #>> '{condition,kind}' = 'absence')));
 	details := details || jsonb_build_object('rowsFound', cardinality(found));
+	-- What the condition was not true of: no number is below this one.
+	IF NOT firing AND rule #>> '{condition,kind}' IN ('count', 'value') THEN
+		details := details || jsonb_build_object('found', (SELECT coalesce(jsonb_agg(e.value), '[]') FROM (
+			SELECT jsonb_build_object('groupKey', h.group_key, 'value', h.value) AS value
+			FROM logsvc_internal.rule_holds(jsonb_set(rule, '{condition}',
+				(rule -> 'condition') || '{"op": ">=", "threshold": -1e308}'), rows, at, at) AS h
+			ORDER BY h.group_key LIMIT 20) AS e));
+	END IF;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.run_firing_test(jsonb, jsonb, boolean) IS

@@ -80,6 +80,8 @@ await test(async (browser) => {
 	await button(ann, 'Run tests').click();
 	await ann.getByText('1 of 1 fail').waitFor();
 	await becomes(() => ann.locator('.failing-row').count(), (n) => n <= 1, 'a failing test is told at the test');
+	await ann.getByText('Found value: 1').waitFor();
+	ok(true, '... with the values that were found');
 	await button(ann, 'Save without enabling').click();
 	await ann.waitForURL(/alert-rules\/rule_/);
 	await titled(ann, 'checkout errors');
@@ -90,7 +92,7 @@ await test(async (browser) => {
 	const three = Array(3).fill('{"event": "payment refused", "level": "error", "service": "checkout"}').join('\n');
 	await ann.getByLabel('Rows', { exact: true }).fill(three);
 	await button(ann, 'Run tests').click();
-	await ann.getByText('all 1 pass').waitFor();
+	await ann.getByText('it passes').waitFor();
 	await button(ann, 'Add a webhook').click();
 	await ann.getByLabel('URL').fill(hook);
 	await button(ann, 'Save').click();
@@ -120,7 +122,7 @@ await test(async (browser) => {
 	await asked('PATCH', `/alert-rules/${id}`, { description: 'of somebody else', severity: 'info' });
 	await ann.getByLabel('Severity').selectOption('critical');
 	await ann.keyboard.press('Control+s');
-	const conflict = ann.getByRole('dialog', { name: 'Somebody else has changed this rule' });
+	const conflict = ann.getByRole('dialog', { name: 'This rule has changed meanwhile' });
 	await conflict.getByText('both changed').waitFor();
 	await look(ann, 'conflict');
 	await conflict.getByRole('button', { name: 'Save mine over it' }).click();
@@ -128,6 +130,16 @@ await test(async (browser) => {
 	await button(ann, 'Save').and(ann.locator('[disabled]')).waitFor();
 	const after = (await asked('GET', `/alert-rules/${id}`)).data;
 	is(`${after.severity} ${after.description}`, 'critical of somebody else', 'mine where both changed, theirs elsewhere');
+
+	// ---- the service does not answer ----
+	ann.expect.push(/ERR_FAILED/);
+	await ann.route(`**/alert-rules/${id}`, (route) => (route.request().method() === 'PATCH' ? route.abort() : route.continue()));
+	await ann.getByLabel('Severity').selectOption('info');
+	await ann.keyboard.press('Control+s');
+	await ann.getByText('Nobody knows whether this was done').waitFor();
+	await stays(() => ann.getByText('It was not saved').count(), 0, 'where nobody knows, it is not said that nothing was saved');
+	await ann.unroute(`**/alert-rules/${id}`);
+	await button(ann, 'Discard').click();
 
 	// ---- leaving asks ----
 	await ann.getByLabel('Runbook').fill('https://wiki.example.org/checkout');

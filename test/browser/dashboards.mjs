@@ -39,8 +39,14 @@ await test(async (browser) => {
 	await look(ann, 'dashboard');
 
 	// ---- a legend that has no room for all ----
+	await ann.setViewportSize({ width: 1900, height: 800 });
+	await until('a wide chart', () => panel(ann, 'legend').locator('.u-wrap').evaluate((one) => one.clientWidth > 450));
 	await ann.setViewportSize({ width: 390, height: 800 });
 	await panel(ann, 'legend').scrollIntoViewIfNeeded();
+	await becomes(() => panel(ann, 'legend').locator('.series-chart').evaluate((one) => {
+		const bottom = (of) => of.getBoundingClientRect().bottom;
+		return one.querySelector('.u-wrap').clientWidth < 400 && one.querySelector('.u-legend').offsetHeight > 20 && bottom(one.querySelector('.u-legend')) <= bottom(one) + 1;
+	}), true, 'keeps its room where a chart gets narrow');
 	await becomes(() => panel(ann, 'legend').locator('.u-legend').evaluate((legend) => {
 		const bottom = legend.getBoundingClientRect().bottom;
 		return [...legend.querySelectorAll('.u-series')].filter((row) => row.offsetHeight > 0 && row.getBoundingClientRect().bottom <= bottom + 1)
@@ -118,7 +124,7 @@ await test(async (browser) => {
 	await button(bob, 'Save').click();
 	await bob.getByRole('status').filter({ hasText: 'Saved' }).waitFor();
 	await button(ann, 'Save').click();
-	const conflict = ann.getByRole('dialog', { name: 'Somebody else has changed this dashboard' });
+	const conflict = ann.getByRole('dialog', { name: 'This dashboard has changed meanwhile' });
 	await conflict.waitFor();
 	await becomes(() => conflict.getByRole('region', { name: 'Yours' }).innerText(), /Added: by service/, 'what is mine');
 	await becomes(() => conflict.getByRole('region', { name: 'Theirs' }).innerText(), /Removed: note/, 'what is theirs');
@@ -161,16 +167,21 @@ await test(async (browser) => {
 	await ann.getByText('Whoever has the link').click();
 	await button(ann, 'Make a link').click();
 	const link = (await ann.getByRole('dialog').locator('pre').innerText()).trim();
+	await stays(() => ann.getByRole('dialog').locator('.button-primary').allInnerTexts().then((all) => all.join()), 'Done', 'after a link was made, nothing more has to be done');
 	await look(ann, 'dashboard, shared');
+	await ann.getByText('The old one stops working').waitFor();
+	await button(ann, 'Replace the link').click();
+	await becomes(() => ann.getByRole('dialog').locator('pre').innerText(), (text) => text.trim() !== link, 'a button says that it replaces the link');
+	const next = (await ann.getByRole('dialog').locator('pre').innerText()).trim();
 	await button(ann, 'Done').click();
 	const guest = await open(browser, { expect: [/status of 404 .*shared/] });
-	await guest.goto(link);
+	await guest.goto(next);
 	await panel(guest, 'count').getByText('60').waitFor();
 	await panel(guest, 'lines').locator('canvas').first().waitFor();
 	await stays(() => guest.locator('.nav').count(), 0, 'a guest sees it without an account and without navigation');
 	await becomes(() => guest.getByRole('combobox').count(), 1, 'and may choose from lists only');
 	await look(guest, 'shared dashboard');
-	await guest.goto(`${link.slice(0, -3)}xxx`);
+	await guest.goto(link);
 	await guest.getByText('This link shows nothing').waitFor();
 	await look(guest, 'shared dashboard, ended');
 

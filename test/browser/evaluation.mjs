@@ -77,6 +77,7 @@ await test(async (browser) => {
 	await button('Copy as').click();
 	const code = page.getByRole('dialog').locator('pre');
 	await becomes(() => code.innerText(), (text) => text.includes('/api/v1/evaluations/run-adhoc'), 'as curl');
+	await stays(() => code.innerText(), (text) => !text.includes('"model"'), 'without a model, where there is none to choose');
 	await page.getByRole('tab', { name: 'SQL' }).click();
 	await becomes(() => code.innerText(), (text) => text.includes("criteria => 'Isn''t ${{"), 'as SQL, quoted');
 	await page.getByRole('tab', { name: 'CI step' }).click();

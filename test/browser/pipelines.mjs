@@ -66,6 +66,9 @@ await test(async (browser) => {
 	ok(true, 'a dropped event');
 	await button(ann, 'Add a processor').click();
 	await ann.getByRole('menuitem', { name: /^Parse by regular expression/ }).click();
+	await ann.getByText('testing').waitFor({ state: 'hidden' });
+	await step(ann, 3).getByLabel('Pattern').waitFor();
+	await stays(() => step(ann, 3).locator('.field-error').count(), 0, 'a new one is not wrong before something is typed');
 	await step(ann, 3).getByLabel('Pattern').fill('took=(?<took');
 	await step(ann, 3).locator('.field-error').waitFor();
 	ok(true, 'a pattern that is wrong is told at its field');
@@ -74,6 +77,22 @@ await test(async (browser) => {
 	await step(ann, 3).getByText('attributes.took').waitFor();
 	ok(true, 'a field that a step has added');
 	await look(ann, 'pipeline editor');
+	await button(ann, 'Actions of processor 3').click();
+	await ann.getByRole('menuitem', { name: 'Duplicate' }).click();
+	for (const width of [390, 1440, 1280]) {
+		await ann.setViewportSize({ width, height: 800 });
+		await button(ann, 'Actions of processor 4').click();
+		await ann.getByRole('menuitem', { name: 'Remove' }).click();
+		await ann.getByText('Processor removed').waitFor();
+		await ann.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+		await becomes(() => ann.evaluate(() => {
+			const place = (of) => document.querySelector(of).getBoundingClientRect();
+			return place('.toasts').bottom <= place('.save-bar').top;
+		}), true, `what is said does not cover Save at ${width} px`);
+		await button(ann, 'Undo').last().click();
+	}
+	await button(ann, 'Actions of processor 4').click();
+	await ann.getByRole('menuitem', { name: 'Remove' }).click();
 	await button(ann, 'Move processor 3, Parse by regular expression up').click();
 	await step(ann, 2).getByText('Parse by regular expression').first().waitFor();
 	await becomes(() => ann.evaluate(() => document.activeElement.getAttribute('aria-label')), 'Move processor 2, Parse by regular expression up', 'moved, and the focus goes with it');
@@ -87,7 +106,7 @@ await test(async (browser) => {
 	await asked('PATCH', `/pipelines/${id}`, { continue: true });
 	await ann.getByLabel('Events that match').fill('service=checkout');
 	await ann.keyboard.press('Control+s');
-	const conflict = ann.getByRole('dialog', { name: 'Somebody else has changed this pipeline' });
+	const conflict = ann.getByRole('dialog', { name: 'This pipeline has changed meanwhile' });
 	await conflict.getByRole('button', { name: 'Save mine over it' }).click();
 	await ann.getByText('Saved. It acts on the next request.', { exact: true }).waitFor();
 	const after = (await asked('GET', `/pipelines/${id}`)).data;

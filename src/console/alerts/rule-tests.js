@@ -44,11 +44,13 @@ export function FailingRow({ row, rows })
 
 function Result({ result, rows })
 {
-	const values = (result.details?.groups ?? []).slice(0, 5).map((one) => `${groupText(one.groupKey) || 'value'}: ${valueText(one.value)}`).join(', ');
+	const { groups = [], found = [] } = result.details ?? {};
+	// Groups are those for which it fires; where there is none, what was found says why.
+	const values = [...groups, ...found].slice(0, 5).map((one) => `${groupText(one.groupKey) || 'value'}: ${valueText(one.value)}`).join(', ');
 	return html`<div class=${`notice ${result.passed ? 'notice-ok' : 'notice-danger'}`}><${Icon} name=${result.passed ? 'check' : 'alert'} /><div class="stack-s grow">
 		<p><strong>${result.passed ? 'Passed' : 'Failed'}</strong>${result.passed ? '' : html`: expected ${result.expected?.firing ? 'to fire' : result.expected?.firing === false ? 'to stay silent' : JSON.stringify(result.expected)},
 			but ${result.got?.firing ? 'it fires' : result.got?.firing === false ? 'it does not' : JSON.stringify(result.got)}`}</p>
-		${values && html`<p class="small break">${values}</p>`}
+		${values && html`<p class="small break">${groups.length ? '' : 'Found '}${values}</p>`}
 		${!result.passed && html`<${FailingRow} row=${result.row} rows=${rows} />`}
 		${result.details?.error && html`<p class="small break">${typeof result.details.error === 'string' ? result.details.error : result.details.error.message}</p>`}
 	</div></div>`;
@@ -124,7 +126,7 @@ export function RuleTests({ rule, query, set, errorAt, mayRun })
 	}
 	const failed = results?.filter((one) => !one.passed).length;
 	return html`<section class="card stack" aria-labelledby="tests-title" id="tests">
-		<div class="row-between"><h2 id="tests-title" class="row">Tests ${results && html`<${Badge} kind=${failed ? 'danger' : 'ok'} dot>${failed ? `${failed} of ${results.length} fail` : `all ${results.length} pass`}<//>`}</h2>
+		<div class="row-between"><h2 id="tests-title" class="row">Tests ${results && html`<${Badge} kind=${failed ? 'danger' : 'ok'} dot>${failed ? `${failed} of ${results.length} fail` : results.length === 1 ? 'it passes' : `all ${results.length} pass`}<//>`}</h2>
 			${tests.length > 0 && mayRun && html`<${Button} icon="flask" busy=${state.busy} onClick=${run}>Run tests<//>`}</div>
 		<p class="muted">A rule is code: a change of its query, or of a log line, can make it silent. Tests run the real search over rows of your own; nothing is stored.</p>
 		<${ErrorNotice} error=${state.error} retry=${run} />

@@ -172,7 +172,7 @@ function Stored({ id })
 	const tab = query.value.get('tab') ?? 'rule';
 	return html`<div class="page"><header class="page-head"><div><p class="crumb small"><a href=${orgPath('/alert-rules')}>Alert rules</a></p>
 			<h1 class="break">${rule?.name ?? 'Alert rule'}</h1>${rule && html`<p class="row"><${RuleState} rule=${rule} />
-				<span>since <${RelativeTime} value=${rule.stateSince} />, checked <${RelativeTime} value=${rule.lastEvaluatedAt} />${rule.tookMs !== null && rule.tookMs !== undefined ? `, took ${rule.tookMs} ms` : ''}${rule.missed ? `, missed ${rule.missed} times` : ''}</span></p>`}</div>
+				<span>since <${RelativeTime} value=${rule.stateSince} />, checked <${RelativeTime} value=${rule.lastEvaluatedAt} />${rule.tookMs !== null && rule.tookMs !== undefined ? `, took ${rule.tookMs} ms` : ''}${rule.missed ? `, missed ${rule.missed === 1 ? 'once' : `${rule.missed} times`}` : ''}</span></p>`}</div>
 			${rule && html`<div class="row"><${LinkButton} icon="bell" href=${orgPath(`/alerts?status=all&rule=${id}`)}>Its alerts<//>
 				<${Menu} icon="more" label="More actions" items=${[
 					can('alerts:write') && { label: 'Duplicate', icon: 'copy', onSelect: () => navigate(orgPath(`/alert-rules/new?from=${id}`)) },

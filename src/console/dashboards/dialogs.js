@@ -90,14 +90,16 @@ export function ShareDialog({ dashboard, mine, close })
 		}
 		setBusy(false);
 	}
+	const replaces = kind === 'link' && was === 'link';
 	const link = done?.token && `${window.location.origin}/d/${done.token}`;
-	return html`<${Dialog} title="Share" onClose=${() => close(done)} footer=${html`<${Button} onClick=${() => close(done)}>${done ? 'Done' : 'Cancel'}<//>
-		<${Button} kind="primary" busy=${busy} disabled=${kind === was && kind !== 'link'} onClick=${save}>${kind !== 'link' ? 'Save' : was === 'link' ? 'Make another link' : 'Make a link'}<//>`}>
+	return html`<${Dialog} title="Share" onClose=${() => close(done)} footer=${html`<${Button} kind=${replaces && done ? 'primary' : 'default'} onClick=${() => close(done)}>${done ? 'Done' : 'Cancel'}<//>
+		${!replaces && html`<${Button} kind="primary" busy=${busy} disabled=${kind === was} onClick=${save}>${kind === 'link' ? 'Make a link' : 'Save'}<//>`}`}>
 		<div class="stack">
 			<${RadioCards} label="Who sees it" name="shared" value=${kind} onInput=${setKind} options=${whom.map((one) => (one.value === 'private' && !mine ? { ...one, reason: 'Only its author can make it private.' } : one))} />
-			${kind === 'link' && was === 'link' && !link && html`<p class="notice">There is a link, which was shown once. Another one ends it.</p>`}
+			${replaces && !link && html`<p class="notice">There is a link, which was shown once.</p>`}
 			${link && kind === 'link' && html`<div class="stack-s"><p>This is shown once. Whoever has it can see the dashboard, until you share it in another way.</p><${CopyBox} text=${link} label="Copy link" />
 				<div><${LinkButton} size="small" icon="external" href=${link} target="_blank" rel="noopener">Open it<//></div></div>`}
+			${replaces && html`<div class="row"><${Button} size="small" icon="refresh" busy=${busy} onClick=${save}>Replace the link<//><span class="small muted">The old one stops working.</span></div>`}
 			<${ErrorNotice} error=${error} />
 		</div><//>`;
 }

@@ -122,8 +122,11 @@ export default function TimeSeries({ data, options = {}, marks = [], onZoom, gro
 		}
 		function fit()
 		{
+			// The legend is as wide as the chart, and its height depends on that.
+			const width = Math.max(60, box.current.clientWidth);
+			chart.setSize({ width, height: 50 });
 			const legend = chart.root.querySelector('.u-legend')?.offsetHeight ?? 0;
-			chart.setSize({ width: Math.max(60, box.current.clientWidth), height: Math.max(50, box.current.clientHeight - legend) });
+			chart.setSize({ width, height: Math.max(50, box.current.clientHeight - legend) });
 		}
 		const later = (what) => () => {
 			cancelAnimationFrame(frame);

@@ -26,7 +26,9 @@ const numbers = [
 /** The members of a request: those that differ from what the service takes by itself. */
 export function optionsOf(options)
 {
-	const request = { mode: options.mode, model: options.model };
+	const request = { mode: options.mode };
+	if (config.value?.evaluator !== 'builtin')
+		request.model = options.model;
 	if (options.citations)
 		request.citations = true;
 	if (!options.logCompression)

@@ -42,9 +42,11 @@ function Warnings({ list })
 		<p class="break">${one.message.charAt(0).toUpperCase() + one.message.slice(1)}. ${one.pipelineId && html`<a href=${orgPath(`/pipelines/${one.pipelineId}`)}>Open it</a>`}</p></div></div>`);
 }
 
-function Processor({ processor, at, controls, onInput, onRemove, onCopy, errorAt, steps, chosen, counts, fixed, matched, isNew })
+function Processor({ processor, at, controls, onInput, onRemove, onCopy, told, refused, steps, chosen, counts, fixed, matched, isNew })
 {
 	const type = typeOf(processor.type);
+	const [typed, setTyped] = useState(!isNew);
+	const errorAt = (name) => (typed || refused ? told(name) : undefined);
 	const wrong = ['', 'field', 'pattern', 'filter', 'if', 'to', 'from', 'fields', 'value', 'rate', 'perMinute', 'index', 'preset', 'key', 'format', 'target'].some((name) => errorAt(name));
 	const [open, setOpen] = useState(isNew);
 	const shown = open || wrong;
@@ -54,7 +56,7 @@ function Processor({ processor, at, controls, onInput, onRemove, onCopy, errorAt
 				<span class="muted number">${at + 1}</span><strong>${type.label}</strong><code class="truncate">${type.summary(processor)}</code>${processor.if && html`<span class="small muted truncate">if ${processor.if}</span>`}</button>
 			<${StepSummary} steps=${steps} />${counts && html`<${Counters} counts=${counts} small />`}
 			${!fixed && html`<${Menu} icon="more" size="small" label=${`Actions of processor ${at + 1}`} items=${[{ label: 'Duplicate', icon: 'copy', onSelect: onCopy }, { label: 'Remove', icon: 'trash', danger: true, onSelect: onRemove }]} />`}</header>
-		${shown && html`<fieldset disabled=${fixed}><legend class="visually-hidden">${type.label}</legend><${ProcessorEditor} processor=${processor} onInput=${onInput} errorAt=${errorAt} /></fieldset>`}
+		${shown && html`<fieldset disabled=${fixed}><legend class="visually-hidden">${type.label}</legend><${ProcessorEditor} processor=${processor} onInput=${(next) => { setTyped(true); onInput(next); }} errorAt=${errorAt} /></fieldset>`}
 		${chosen !== undefined && html`<div class="pipe-step-result"><${StepResult} step=${chosen} matched=${matched} /></div>`}</article>`;
 }
 
@@ -129,7 +131,7 @@ function Editor({ stored, start, onChange })
 							toast('Processor removed.', { undo: () => set((now) => ({ processors: [...now.processors.slice(0, index), one, ...now.processors.slice(index)] })) });
 						}}
 						onCopy=${() => set((now) => ({ processors: [...now.processors, structuredClone(one)] }))}
-						errorAt=${(name) => errorAt(`processors[${index}]${name && `.${name}`}`)} counts=${counts?.processors?.[index]}
+						told=${(name) => errorAt(`processors[${index}]${name && `.${name}`}`)} refused=${Boolean(error)} counts=${counts?.processors?.[index]}
 						steps=${(test.results ?? []).map((each) => stepOf(each, index))} chosen=${result ? stepOf(result, index) : undefined} matched=${result?.matched.length > 0} />`} />
 				${value.processors.length === 0 && html`<p class="muted">No processor: a pipeline without any keeps its events as they are, and keeps them from later pipelines.</p>`}
 				${write && value.processors.length < 50 && html`<div><${Menu} label="Add a processor" align="start" drop="up" items=${[...new Set(processorTypes.map((one) => one.group))].flatMap((group) => [

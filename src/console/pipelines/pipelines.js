@@ -72,7 +72,7 @@ export default function Pipelines()
 	return html`<div class="page"><header class="page-head"><div><h1>Pipelines</h1><p>What happens to events before they are stored. For each event the first one that matches is the only one that runs, unless it
 			lets its events go on. ${limit.text && `${limit.text}.`}</p></div>${rows.length > 0 && button}</header>
 		<${ErrorNotice} error=${list.error} retry=${list.reload} />
-		<${ErrorNotice} error=${error} title=${error?.code === 'STALE_ORDER' ? 'Somebody else has changed the pipelines: this is how they are now' : undefined} />
+		<${ErrorNotice} error=${error} title=${error?.code === 'STALE_ORDER' ? 'The order has changed meanwhile: this is how it is now' : undefined} />
 		${list.slow && html`<${Skeleton} lines="8" />`}
 		${list.data && !rows.length && html`<${EmptyState} icon="flow" title="No pipeline yet" action=${button || null}><p>Events are stored as they come. A pipeline parses, masks, drops or routes them first; what it masks is never on disk.</p><//>`}
 		${rows.length > 0 && html`<div class="pipe-list"><p class="pipe-end small muted"><${Icon} name="down" />events come in</p>

@@ -17,7 +17,7 @@ function FormDialog({ title, old, form, close, children })
 {
 	return html`<${Dialog} title=${title} closeBeside=${false} onClose=${() => close(null)} footer=${html`<${Button} onClick=${() => close(null)}>Cancel<//>
 		<${Button} kind="primary" busy=${form.busy} onClick=${form.submit}>${old ? 'Save' : 'Create'}<//>`}>
-		<form class="stack" onSubmit=${form.submit}><${ErrorNotice} error=${form.error} title=${form.error?.code === 'VERSION_CONFLICT' ? 'Somebody else has changed it: close this and open it again' : undefined} />
+		<form class="stack" onSubmit=${form.submit}><${ErrorNotice} error=${form.error} title=${form.error?.code === 'VERSION_CONFLICT' ? 'It has changed meanwhile: close this and open it again' : undefined} />
 			${children}<button type="submit" hidden></button></form><//>`;
 }
 

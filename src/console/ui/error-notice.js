@@ -31,6 +31,8 @@ function useCountdown(seconds)
  */
 export function ErrorNotice({ error, retry, title, children })
 {
+	// Nobody knows then what became of it.
+	const heading = (error?.status !== 0 && title) || error?.message;
 	const left = useCountdown(error?.status === 429 || error?.status === 503 ? error.retryAfter : 0);
 	if (!error)
 		return null;
@@ -40,8 +42,8 @@ export function ErrorNotice({ error, retry, title, children })
 	return html`<div class="notice notice-danger" role="alert">
 		<${Icon} name="alert" />
 		<div class="grow stack-s">
-			<p class="break"><strong>${title ?? error.message}</strong></p>
-			${title && title !== error.message && html`<p class="break">${error.message}</p>`}
+			<p class="break"><strong>${heading}</strong></p>
+			${heading !== error.message && html`<p class="break">${error.message}</p>`}
 			${details.map((one) => html`<p class="small break" key=${one.path + one.code}>
 				${one.path ? html`<code>${one.path}</code> ` : ''}${one.message}</p>`)}
 			${children}

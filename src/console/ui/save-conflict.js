@@ -21,13 +21,13 @@ function Conflict({ close, what, base, value, mine, theirs, stored, now, changes
 {
 	const both = Object.keys(mine).filter((name) => name in theirs);
 	const names = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])];
-	return html`<${Dialog} title=${`Somebody else has changed this ${what}`} size="large" onClose=${() => close(null)} footer=${html`
+	return html`<${Dialog} title=${`This ${what} has changed meanwhile`} size="large" onClose=${() => close(null)} footer=${html`
 		<${Button} onClick=${() => close(null)} data-autofocus>Back to the editor<//>
 		<${Button} onClick=${() => close('theirs')}>Drop mine, load theirs<//>
 		${copy && html`<${Button} icon="copy" onClick=${() => close('copy')}>Save mine as a copy<//>`}
 		<${Button} kind="primary" onClick=${() => close('mine')}>Save mine over it<//>`}>
-		<div class="stack"><p class="muted">Version ${stored.version} was saved <${RelativeTime} value=${stored.updatedAt} />. Saving yours keeps
-			their changes of everything that you have not changed${both.length ? html`; your <strong>${both.join(', ')}</strong> would replace theirs` : ''}.</p>
+		<div class="stack"><p class="muted">Version ${stored.version} was saved <${RelativeTime} value=${stored.updatedAt} />, by somebody else or in another tab. Saving yours keeps
+			what you have not changed as it is there${both.length ? html`; your <strong>${both.join(', ')}</strong> would replace theirs` : ''}.</p>
 			${changes ? html`<${Lists} of=${[['Yours', changes(base, value)], ['Theirs', changes(base, now)]]} />` : html`<div class="conflict">${names.map((name) => html`<section key=${name} class="stack-s"><h3 class="row">${name}
 				${name in mine && name in theirs && html`<${Badge} kind="warn">both changed<//>`}</h3>
 				<div class="conflict-pair">
