@@ -32,7 +32,7 @@ function useCountdown(seconds)
 export function ErrorNotice({ error, retry, title, children })
 {
 	// Nobody knows then what became of it.
-	const heading = (error?.status !== 0 && title) || error?.message;
+	const heading = (error?.code !== 'NO_ANSWER' && title) || error?.message;
 	const left = useCountdown(error?.status === 429 || error?.status === 503 ? error.retryAfter : 0);
 	if (!error)
 		return null;
