@@ -293,7 +293,7 @@ BEGIN
 			' EXECUTE FUNCTION logsvc_internal.kept_elsewhere()', t);
 	END LOOP;
 	EXECUTE format('CREATE SUBSCRIPTION logsvc_accounts CONNECTION %L PUBLICATION logsvc_accounts'
-		' WITH (create_slot = false, slot_name = %L)', connection, 'logsvc_node_' || node);
+		' WITH (create_slot = false, slot_name = %L, streaming = off)', connection, 'logsvc_node_' || node);
 	-- The other server has said which, and may write to these.
 	SELECT string_agg(coalesce(r.srrelid::regclass, s.shared)::text, ', ') INTO missing
 	FROM (SELECT r.srrelid FROM pg_subscription_rel r JOIN pg_subscription u ON u.oid = r.srsubid
