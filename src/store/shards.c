@@ -46,6 +46,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(logsvc_event_tables);
 PG_FUNCTION_INFO_V1(logsvc_stored_in);
@@ -161,29 +162,56 @@ is_distributed(Oid table)
 				   ObjectIdGetDatum(table), 1, &found) > 0;
 }
 
-/* Can a statement over one of the tables be one over the other? */
+/* The column of a table with that number; NULL: none. */
+static Form_pg_attribute
+column_of(Oid table, AttrNumber number, HeapTuple *tuple)
+{
+	*tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table), Int16GetDatum(number));
+	return HeapTupleIsValid(*tuple) ? (Form_pg_attribute) GETSTRUCT(*tuple) : NULL;
+}
+
+static bool
+same_column(Oid a, Oid b, AttrNumber number)
+{
+	HeapTuple first;
+	HeapTuple second;
+	Form_pg_attribute x = column_of(a, number, &first);
+	Form_pg_attribute y = column_of(b, number, &second);
+	bool same = x != NULL && y != NULL && x->attisdropped == y->attisdropped &&
+				(x->attisdropped ||
+				 (x->atttypid == y->atttypid && namestrcmp(&x->attname, NameStr(y->attname)) == 0));
+
+	if (x != NULL)
+		ReleaseSysCache(first);
+	if (y != NULL)
+		ReleaseSysCache(second);
+	return same;
+}
+
+/*
+ * Can a statement over one of the tables be one over the other?  Without locks, as all here: who asks
+ * where a table is may be about to wait for a lock of it no longer than it wants.
+ */
 static bool
 same_columns(Oid a, Oid b)
 {
-	Relation first = try_table_open(a, AccessShareLock);
-	Relation second = try_table_open(b, AccessShareLock);
-	bool same = first != NULL && second != NULL &&
-				first->rd_rel->relkind == second->rd_rel->relkind &&
-				RelationGetDescr(first)->natts == RelationGetDescr(second)->natts;
+	HeapTuple first = SearchSysCache1(RELOID, ObjectIdGetDatum(a));
+	HeapTuple second = SearchSysCache1(RELOID, ObjectIdGetDatum(b));
+	bool same = false;
 
-	for (int i = 0; same && i < RelationGetDescr(first)->natts; i++)
+	if (HeapTupleIsValid(first) && HeapTupleIsValid(second))
 	{
-		Form_pg_attribute x = TupleDescAttr(RelationGetDescr(first), i);
-		Form_pg_attribute y = TupleDescAttr(RelationGetDescr(second), i);
+		Form_pg_class x = (Form_pg_class) GETSTRUCT(first);
+		Form_pg_class y = (Form_pg_class) GETSTRUCT(second);
 
-		same = x->attisdropped == y->attisdropped &&
-			   (x->attisdropped ||
-				(x->atttypid == y->atttypid && namestrcmp(&x->attname, NameStr(y->attname)) == 0));
+		same = x->relkind == y->relkind && x->relnatts == y->relnatts;
+		for (AttrNumber i = 1; same && i <= x->relnatts; i++)
+			same = same_column(a, b, i);
 	}
-	if (first != NULL)
-		table_close(first, AccessShareLock);
-	if (second != NULL)
-		table_close(second, AccessShareLock);
+	if (HeapTupleIsValid(first))
+		ReleaseSysCache(first);
+	if (HeapTupleIsValid(second))
+		ReleaseSysCache(second);
 	return same;
 }
 

@@ -49,6 +49,15 @@ is($t->http(POST => '/api/v1/logs/batch', token => $org{globex}{ingest_key}, jso
 ok(wait_until(sub { !$t->sql('SELECT count(*) FROM logsvc_internal.queue') }), 'and stored');
 is($t->sql('SELECT count(*) FROM logsvc_internal.part WHERE index_name = \'main\' AND (id % 1024 <> 0 OR max_batch % 1024 <> 0)'), 0, 'numbers say that they are of the first server');
 is(join(' ', @{ $t->http(GET => '/api/v1/search', token => $org{globex}{read_key}, query => { q => 'request | stats count' })->{json}{data}{rows}[0] }), 500, 'and found');
+{
+	# A compactor waited without end, where it has no limit of time yet.
+	my $holder = $t->node->background_psql('postgres', on_error_stop => 0);
+	$holder->query('BEGIN; LOCK TABLE logsvc_internal.part_other');
+	is(($t->sql_error(q{SET lock_timeout = '1s'; SELECT logsvc_internal.stored_in(oid) FROM pg_class WHERE relname = 'part_other'}))[1], '',
+		'who asks where a table is waits for nobody');
+	$holder->query('ROLLBACK');
+	$holder->quit;
+}
 is($t->sql_json('SELECT logsvc.undistribute()')->{changed}, JSON::PP::true, 'taken back');
 
 foreach my $worker (@workers)
