@@ -173,9 +173,10 @@ ls_describe_rate(const char *class_name, const ls_rate_class *of, const ls_rate_
 	snprintf(limit, sizeof(limit), "%d %s a minute for this %s", of->per_minute,
 			 unit_of(class_name), counted[of->scope]);
 	snprintf(out->message, sizeof(out->message),
-			 "%s: %s; try again in %d seconds; an operator changes it with %stable "
+			 "%s: %s; try again in %d second%s; an operator changes it with %stable "
 			 "logsvc_internal.rate_limit (class %s)",
-			 what, limit, state->retry_after, raise ? "setting logsvc.limits or " : "", class_name);
+			 what, limit, state->retry_after, state->retry_after == 1 ? "" : "s",
+			 raise ? "setting logsvc.limits or " : "", class_name);
 	snprintf(text, sizeof(text), "%s; %slogsvc_internal.rate_limit", limit,
 			 raise ? "logsvc.limits or " : "");
 	detail(out, class_name, "rate_limit", text);
