@@ -17,12 +17,18 @@ await test(async (browser) => {
 	const others = (path) => path.pathname.startsWith('/assets/') && !first.has(assetOf(path.href));
 
 	// ---- the first screen needs what the page names, and no more ----
-	const page = await open(browser, { context, expect: [/ERR_|status of 404/] });
+	const page = await open(browser, { context, expect: [/ERR_|status of (400|404)/] });
 	await page.route(others, (route) => route.abort('connectionrefused'));
 	await page.goto(`${base}/o/acme/search`);
 	await rows(page).waitFor();
 	is(first.size, 2, 'a script and a style');
 	ok(true, 'rows are there with these alone');
+	await page.goto(`${base}/o/acme/search?q=${encodeURIComponent('* | stat count')}`);
+	await page.locator('.query-problem').waitFor();
+	is(await page.locator('.query-problem').evaluate((one) => `${getComputedStyle(one).display} ${getComputedStyle(one).color !== getComputedStyle(document.body).color}`), 'flex true',
+		'what is wrong with a query has its styles');
+	await page.goto(`${base}/o/acme/search`);
+	await rows(page).waitFor();
 
 	// ---- the service is away: the part comes when it is back ----
 	const outage = (path) => ['/readyz', '/'].includes(path.pathname);

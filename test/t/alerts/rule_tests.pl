@@ -80,6 +80,10 @@ $answer = ask(POST => "$rules/test", 200, 'a test that fails', json => { rule =>
 	tests => [ { %{ $tests[0] }, expect => { firing => JSON::PP::false } } ] })->{data};
 ok(!$answer->{passed}, 'does not pass');
 is($answer->{tests}[0]{row}, 0, 'because of its row');
+$answer = ask(POST => "$rules/test", 200, 'one that does not fire', json => { rule => { %rule, condition => { kind => 'count', op => '>', threshold => 2 }, groupBy => ['source'] },
+	tests => [ { name => 'x', expect => { firing => JSON::PP::true }, rows => [ map { { event => 'x', level => 'error', source => $_ } } qw(a a b) ] } ] })->{data}{tests}[0]{details};
+is_deeply([ @$answer{qw(groups found)} ], [ [], [ { groupKey => { source => 'a' }, value => 2 }, { groupKey => { source => 'b' }, value => 1 } ] ],
+	'says what was found');
 $answer = ask(POST => "$rules/test", '400 VALIDATION_ERROR', 'a rule that cannot be run',
 	json => { rule => { %rule, query => 'level=error | stat' }, tests => \@tests });
 is($answer->{details}[0]{path}, 'rule.query', 'is refused');
