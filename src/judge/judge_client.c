@@ -308,7 +308,12 @@ finish_quotation(walk *w, const span *q, int to, size_t end)
 	while (next < w->len && w->s[next] == ' ')
 		next++;
 	if (holder == SPAN_OBJECT && next < w->len && (w->s[next] == ':' || w->s[next] == '='))
-		return; /* a key */
+	{
+		/* a program's key has no blanks */
+		if (q->from < to && has_blank(w, q->from, to))
+			mark_free(w, q->from, to);
+		return;
+	}
 	if (!json && is_request(w, q, to, end))
 		mark_request(w, q, to);
 	else
@@ -333,7 +338,8 @@ finish_value(walk *w, const span *v, int to, bool last)
 	pol = (ls_judge_polarity) word_of(w, v->from)->pol;
 	while (stop < to && !has_blank(w, stop - 1, stop + 1))
 		stop++;
-	if (last && pol != LS_POL_STOP && pol != LS_POL_ALL && !in(w, v->key, LS_SET_CLIENT))
+	if (last && pol != LS_POL_STOP && pol != LS_POL_ALL && pol != LS_POL_NOT &&
+		!in(w, v->key, LS_SET_CLIENT))
 		to = stop;
 	mark(w, v->from, to, level_of_value(w, v->key, v->from, to));
 }
@@ -377,12 +383,12 @@ finish(walk *w, int to, size_t end, bool last)
 	}
 }
 
-/* Ends all spans from number `k` on. */
+/* Ends all spans from number `k` on; what holds one that has not ended is no value of one word. */
 static void
 finish_from(walk *w, int k, int to, size_t end)
 {
-	while (w->depth >= k)
-		finish(w, to, end, true);
+	for (bool last = true; w->depth >= k; last = false)
+		finish(w, to, end, last);
 }
 
 static span *
@@ -426,6 +432,14 @@ begin_rest(walk *w, int from, ls_judge_client level)
 		p->level = level;
 }
 
+static bool
+stands(const walk *w, size_t at, const char *what)
+{
+	size_t len = strlen(what);
+
+	return w->len - at >= len && memcmp(w->s + at, what, len) == 0;
+}
+
 /* The innermost span of this kind that no quotation hides, 0: none. */
 static int
 find_span(const walk *w, span_kind kind, char open)
@@ -457,28 +471,30 @@ quotation_mark(walk *w, int i, size_t at)
 			finish_from(w, k, i, at);
 			return;
 		}
+	/* after a word it ends nothing that has begun */
+	if (i > 0 && at == end_of(w, i - 1))
+		return;
 	if ((q = begin(w, SPAN_QUOTE, i, at - (size_t) escapes)) != NULL)
 		q->escapes = escapes;
 }
 
-/* An apostrophe, or a quotation mark beyond ASCII. */
+/* An apostrophe, or a quotation mark beyond ASCII: any of these ends what another one began. */
 static void
 single_mark(walk *w, int i, size_t at)
 {
-	static const char *const openings[] = {"\xe2\x80\x9c", "\xe2\x80\x9e", "\xe2\x80\x98",
-										   "\xc2\xab"};
-	int open = find_span(w, SPAN_SINGLE, 0);
-	bool opens = w->s[at] == '\'' && (at == 0 || strchr(" =(:[,\"", w->s[at - 1]) != NULL);
+	static const char *const marks[] = {"\xe2\x80\x9c", "\xe2\x80\x9e", "\xe2\x80\x98", "\xc2\xab",
+										"\xe2\x80\x9d", "\xe2\x80\x99", "\xc2\xbb"};
+	bool apostrophe = w->s[at] == '\'', mark = false;
+	int open = find_span(w, SPAN_SINGLE, w->s[at]);
 
-	if (open > 0 && (w->s[at] != '\'' || at + 1 >= w->len || !ls_judge_is_letter(w->s[at + 1])))
-	{
+	for (size_t k = 0; k < sizeof(marks) / sizeof(marks[0]); k++)
+		mark |= stands(w, at, marks[k]);
+	if (open > 0 ? mark || (apostrophe && !(at + 1 < w->len && ls_judge_is_letter(w->s[at + 1])))
+				 : false)
 		finish_from(w, open, i, at);
-		return;
-	}
-	for (size_t k = 0; k < sizeof(openings) / sizeof(openings[0]); k++)
-		opens |= w->len - at > 3 && memcmp(w->s + at, openings[k], strlen(openings[k])) == 0;
-	if (opens)
-		begin(w, SPAN_SINGLE, i, at);
+	else if (i == 0 || at != end_of(w, i - 1)) /* after a word none begins */
+		if (mark || (apostrophe && (at == 0 || strchr(" =(:[,\"", w->s[at - 1]) != NULL)))
+			begin(w, SPAN_SINGLE, i, at);
 }
 
 static void
@@ -554,7 +570,7 @@ key_sign(walk *w, int i, size_t at)
 	}
 	if (top == SPAN_VALUE || top == SPAN_LABEL)
 		finish(w, key_begin(w, i - 1), at, false);
-	if (strchr("\"\\{[( ='", next) != NULL)
+	if (strchr("\"{[ '", next) != NULL || stands(w, at + 1, "\\\""))
 		return;
 	w->key = i - 1;
 	begin(w, SPAN_VALUE, i, at);
@@ -578,14 +594,6 @@ is_chat(const walk *w, int i, size_t at)
 		if (w->s[end] == ':' || w->s[end] == '>')
 			return true;
 	return false;
-}
-
-static bool
-stands(const walk *w, size_t at, const char *what)
-{
-	size_t len = strlen(what);
-
-	return w->len - at >= len && memcmp(w->s + at, what, len) == 0;
 }
 
 /* The sign at `at`, before atom `i`. */

@@ -289,7 +289,6 @@ typedef struct ls_judge_word /* a group of them */
 	/* of numbers */ \
 	S(MEASURED, "actual value current measured result observed val reading") \
 	S(LIMIT, "target limit threshold expected budget goal objective quota allowed") \
-	S(COUNTER, "step attempt try part stage page retry") \
 	/* of values */ \
 	S(EVENT_KEY, "event type action op operation method name msg message kind cmd command " \
 		"reason step stage note detail") \

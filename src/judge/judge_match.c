@@ -21,12 +21,7 @@ bounded(const ls_judge_text *t, int i, int n, const ls_judge_ident *id)
 	const ls_judge_atom *a = &t->atoms[i];
 	const ls_judge_atom *next = i + n < t->n ? &t->atoms[i + n] : NULL;
 
-	/* 20240103_drop_legacy: a migration's number and its name */
-	bool numbered = a->sep == LS_SEP_TIGHT && i > 0 && a[-1].kind == LS_ATOM_NUMBER &&
-					a[-1].len >= 3 && !(a[-1].flags & LS_ATOM_TIME) && id->n > 1 &&
-					(a[-1].sep >= LS_SEP_SPACE || a[-1].sep == LS_SEP_START);
-
-	if ((a->sep == LS_SEP_TIGHT && !numbered) || (a->sep == LS_SEP_NONE && i > 0) ||
+	if (a->sep == LS_SEP_TIGHT || (a->sep == LS_SEP_NONE && i > 0) ||
 		(a->sep == LS_SEP_DOT && id->dotted))
 		return false;
 	return next == NULL ||

@@ -215,19 +215,6 @@ ls_judge_weigh_fraction(const ls_judge_item *item, const ls_judge_row *row, ls_j
 		}
 }
 
-/* "790/812", and no step of several: "step 3/4 done", "[2/6] RUN", "attempt 1/3" */
-static bool
-is_partial(const ls_judge_ctx *ctx, const ls_judge_text *t)
-{
-	long part, whole;
-
-	for (int i = 1; i < t->n; i++)
-		if (ls_judge_number_fraction(t, i, &part, &whole) > 0 && part < whole &&
-			t->text.data[t->atoms[i].off - 1] != '[' && !ls_judge_in(ctx, t, i - 1, LS_SET_COUNTER))
-			return true;
-	return false;
-}
-
 /*
  * Does a row that speaks for the item leave it open?  Rather no answer than a wrong `passed`.
  */
@@ -240,6 +227,5 @@ ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *out)
 		return false;
 	if ((m->place && LS_JUDGE_RULE(PLACE)) || m->denied)
 		return true;
-	return (LS_JUDGE_RULE(YET) && yet_to_come(m)) || (m->topic && !m->held && !out->action_any) ||
-		   (item->cond.op == LS_OP_NONE && is_partial(m->ctx, &m->row->text));
+	return (LS_JUDGE_RULE(YET) && yet_to_come(m)) || (m->topic && !m->held && !out->action_any);
 }

@@ -342,6 +342,14 @@ static const attack attacks[] = {
 	{"p95 latency is under 200 ms", "p95 latency: 900 ms",
 	 "{\"event\":\"rename\",\"motto\":\"p95=10ms\"}"},
 	{DEPLOYED, "unknown user \"x\" and the deploy finished"},
+	/* signs that begin or end nothing */
+	{DEPLOYED, "event=rename alias=the deploy finished\" plan=free"},
+	{DEPLOYED, "event=rename alias=the {deploy finished plan=free status=ok"},
+	{DEPLOYED, "event=rename alias=the deploy finished\xc2\xab plan=free"},
+	{DEPLOYED, "event=rename alias==the deploy finished plan=free"},
+	{DEPLOYED, "event=rename alias=(the deploy finished) plan=free"},
+	{DEPLOYED, "event=rename alias='no e\xe2\x80\x9crrors: the deploy finished plan=free"},
+	{DEPLOYED, "{\"event\":\"rename\",\"labels\":{\"the deploy finished\":true}}"},
 	{DEPLOYED, "[info] <bob> the deploy finished"},
 	/* numbers */
 	{"p95 latency is under 200 ms", "p95 latency: 900 ms",
