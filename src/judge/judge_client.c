@@ -478,22 +478,33 @@ quotation_mark(walk *w, int i, size_t at)
 		q->escapes = escapes;
 }
 
-/* An apostrophe, or a quotation mark beyond ASCII: any of these ends what another one began. */
+/* An apostrophe, or a quotation mark beyond ASCII. */
 static void
 single_mark(walk *w, int i, size_t at)
 {
-	static const char *const marks[] = {"\xe2\x80\x9c", "\xe2\x80\x9e", "\xe2\x80\x98", "\xc2\xab",
-										"\xe2\x80\x9d", "\xe2\x80\x99", "\xc2\xbb"};
-	bool apostrophe = w->s[at] == '\'', mark = false;
-	int open = find_span(w, SPAN_SINGLE, w->s[at]);
+	static const char *const pairs[][2] = {{"'", "'"},
+										   {"\xe2\x80\x9c", "\xe2\x80\x9d"},
+										   {"\xe2\x80\x9e", "\xe2\x80\x9c"},
+										   {"\xe2\x80\x98", "\xe2\x80\x99"},
+										   {"\xc2\xab", "\xc2\xbb"}};
+	int open = find_span(w, SPAN_SINGLE, 0);
 
-	for (size_t k = 0; k < sizeof(marks) / sizeof(marks[0]); k++)
-		mark |= stands(w, at, marks[k]);
-	if (open > 0 ? mark || (apostrophe && !(at + 1 < w->len && ls_judge_is_letter(w->s[at + 1])))
-				 : false)
-		finish_from(w, open, i, at);
-	else if (i == 0 || at != end_of(w, i - 1)) /* after a word none begins */
-		if (mark || (apostrophe && (at == 0 || strchr(" =(:[,\"", w->s[at - 1]) != NULL)))
+	for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++)
+	{
+		size_t next = at + strlen(pairs[k][1]);
+
+		if (open > 0 && stands(w, w->stack[open].at, pairs[k][0]) && stands(w, at, pairs[k][1]) &&
+			!(next < w->len && ls_judge_is_letter(w->s[next])))
+		{
+			finish_from(w, open, i, at);
+			return;
+		}
+	}
+	if (i > 0 && at == end_of(w, i - 1))
+		return; /* after a word none begins */
+	for (size_t k = 0; k < sizeof(pairs) / sizeof(pairs[0]); k++)
+		if (stands(w, at, pairs[k][0]) &&
+			(k > 0 || at == 0 || strchr(" =(:[,\"", w->s[at - 1]) != NULL))
 			begin(w, SPAN_SINGLE, i, at);
 }
 

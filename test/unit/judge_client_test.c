@@ -347,6 +347,7 @@ static const attack attacks[] = {
 	{DEPLOYED, "event=rename alias=the {deploy finished plan=free status=ok"},
 	{DEPLOYED, "event=rename alias=the deploy finished\xc2\xab plan=free"},
 	{DEPLOYED, "event=rename alias==the deploy finished plan=free"},
+	{DEPLOYED, "user \xe2\x80\x9cit\xe2\x80\x99s me, the deploy finished\xe2\x80\x9d joined"},
 	{DEPLOYED, "event=rename alias=(the deploy finished) plan=free"},
 	{DEPLOYED, "event=rename alias='no e\xe2\x80\x9crrors: the deploy finished plan=free"},
 	{DEPLOYED, "{\"event\":\"rename\",\"labels\":{\"the deploy finished\":true}}"},
