@@ -91,7 +91,7 @@ typedef enum ls_judge_client
 {
 	LS_CLIENT_NONE,
 	LS_CLIENT_QUOTE, /* quoted in prose, or a name: names an item like other text */
-	LS_CLIENT_PATH,  /* of a request: names an item that speaks of requests */
+	LS_CLIENT_PATH,  /* of a request: names an item that asks for a status code */
 	LS_CLIENT_USER,  /* who: names an item of which the row names more */
 	LS_CLIENT_FREE,  /* free text of any origin: shows failures, names nothing by itself */
 	LS_CLIENT_TEXT   /* only shows what must be absent */
