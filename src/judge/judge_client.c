@@ -281,7 +281,7 @@ mark_request(walk *w, const span *q, int to)
 		user++;
 	/* more than a word is a sentence that somebody registered as a name */
 	if (stop < q->from && user < stop)
-		mark(w, user, stop, has_blank(w, user, stop) ? LS_CLIENT_TEXT : LS_CLIENT_USER);
+		mark(w, user, stop, has_blank(w, user, stop) ? LS_CLIENT_TEXT : LS_CLIENT_PATH);
 	w->access = true;
 }
 
@@ -702,7 +702,7 @@ word(walk *w, int i)
 		for (to = i + 2; to < w->t->n && is_joined(w, to);)
 			to++;
 		if (i + 1 < w->t->n)
-			mark(w, i + 1, to, LS_CLIENT_USER);
+			mark(w, i + 1, to, LS_CLIENT_PATH);
 	}
 }
 

@@ -287,7 +287,7 @@ ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item, const ls
 		if (!count_status(ctx, item, &v))
 			return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row has a status code", 0.82);
 	}
-	if (cond->count && ctx->n_rows > 0 && (rows->n > 0 || item->http_low != 0))
+	if (cond->dim == LS_DIM_NONE && ctx->n_rows > 0 && (rows->n > 0 || item->http_low != 0))
 		return decide_by_count(ctx, item, rows, &v);
 	return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row tells the value", 0.42);
 }

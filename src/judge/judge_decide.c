@@ -40,12 +40,11 @@ decide_order(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *
 			 ls_judge_decision *d)
 {
 	ls_judge_hits other = ls_judge_collect(ctx, item->other, CANDIDATES, 0.5f);
-	bool after = item->order == LS_ORDER_AFTER;
 	uint32_t a, b;
 
-	if (!event_row(rows, after, &a) || !event_row(&other, !after, &b) || a == b)
+	if (!event_row(rows, item->after, &a) || !event_row(&other, !item->after, &b) || a == b)
 		return;
-	*d = (after ? a > b : a < b)
+	*d = (item->after ? a > b : a < b)
 			 ? ls_judge_decide_row(LS_FINDING_PASSED, a, "comes in the right order", 0.9)
 			 : ls_judge_decide_row(LS_FINDING_FAILED, a, "comes in the wrong order", 0.9);
 }
@@ -112,8 +111,7 @@ decide_name(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
 	bool decided = false;
 
 	if (LS_JUDGE_RULE(NAME) && item->name.len > 0 &&
-		(item->order != LS_ORDER_NONE || item->absent || item->without ||
-		 item->cond.op != LS_OP_NONE))
+		(item->other != NULL || item->absent || item->without || item->cond.op != LS_OP_NONE))
 		n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, NAME_ROWS));
 	for (size_t i = 0; i < n; i++)
 	{
@@ -172,7 +170,7 @@ ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item)
 		: item->absent ? ls_judge_decide_absence(ctx, item, &rows)
 					   : ls_judge_decide_plain(item, &rows);
 	ls_judge_criteria_apply(ctx, item, &rows, &d);
-	if (item->order != LS_ORDER_NONE && d.status == LS_FINDING_PASSED)
+	if (item->other != NULL && d.status == LS_FINDING_PASSED)
 		decide_order(ctx, item, &rows, &d);
 	if (item->without != NULL && (d.status == LS_FINDING_PASSED ||
 								  (d.status == LS_FINDING_NOT_FOUND && rows.best >= LS_RELEVANT)))

@@ -91,8 +91,7 @@ typedef enum ls_judge_client
 {
 	LS_CLIENT_NONE,
 	LS_CLIENT_QUOTE, /* quoted in prose, or a name: names an item like other text */
-	LS_CLIENT_PATH,  /* of a request: names an item that asks for a status code */
-	LS_CLIENT_USER,  /* who: names an item of which the row names more */
+	LS_CLIENT_PATH,  /* of a request, or who sent it: names an item that asks for a status code */
 	LS_CLIENT_FREE,  /* free text of any origin: shows failures, names nothing by itself */
 	LS_CLIENT_TEXT   /* only shows what must be absent */
 } ls_judge_client;
@@ -439,17 +438,9 @@ typedef enum ls_judge_dim
 typedef struct ls_judge_cond
 {
 	ls_judge_op op;
-	double value; /* in seconds, bytes, percent */
-	ls_judge_dim dim;
-	bool count; /* a plain count of something */
+	double value;     /* in seconds, bytes, percent */
+	ls_judge_dim dim; /* NONE: a plain count of something */
 } ls_judge_cond;
-
-typedef enum ls_judge_order
-{
-	LS_ORDER_NONE,
-	LS_ORDER_BEFORE,
-	LS_ORDER_AFTER
-} ls_judge_order;
 
 typedef struct ls_judge_item
 {
@@ -465,11 +456,11 @@ typedef struct ls_judge_item
 	bool wants_skip;
 	bool all, any, at_end, first;
 	bool has_action, has_outcome, has_name;
-	float total;             /* weight of the terms that count */
-	long whole;              /* "3 of 3", "all 3": how many there are; 0: not said */
-	int http_low, http_high; /* the item speaks of a status class; 0: no */
-	ls_judge_order order;
-	struct ls_judge_item *other;      /* the second part of an order */
+	float total;                      /* weight of the terms that count */
+	long whole;                       /* "3 of 3", "all 3": how many there are; 0: not said */
+	int http_low, http_high;          /* the item speaks of a status class; 0: no */
+	struct ls_judge_item *other;      /* the second part of an order, or NULL */
+	bool after;                       /* the first part comes after it */
 	ls_str name;                      /* the whole description, which may be a name */
 	struct ls_judge_item *members[2]; /* an absence and a statement, each its own item */
 	struct ls_judge_item *without;    /* a condition of absence beside the main clause */

@@ -184,13 +184,14 @@ find_threshold(parse *p, int begin, int end, ls_judge_item *item)
 			op = sign_before(p, i);
 		if (op == LS_OP_NONE || at >= end || !limit_at(p, &at, end, &value, &dim))
 			continue;
-		*cond = (ls_judge_cond){op, value, dim, dim == LS_DIM_NONE};
+		*cond = (ls_judge_cond){op, value, dim};
 		p->cond_end = at;
 		for (int k = i + keep; k <= at; k++)
 			p->used[k] = true;
 		if (dim != LS_DIM_NONE && dim != LS_DIM_PERCENT && at + 1 < end)
 			p->used[at + 1] = true;
-		item->any |= op == LS_OP_GE && cond->count && value == 1; /* that it happened at all */
+		item->any |=
+			op == LS_OP_GE && dim == LS_DIM_NONE && value == 1; /* that it happened at all */
 		return;
 	}
 }
@@ -410,13 +411,11 @@ find_order(parse *p, int begin, int end, ls_judge_item *item, int depth, int *ne
 		if (next >= end || p->t->atoms[next].kind == LS_ATOM_NUMBER)
 			continue; /* after 5 s */
 		item->other = parse_range(p, next, end, depth + 1);
-		if (item->other != NULL && item->other->n_terms > 0)
-		{
-			item->order = before ? LS_ORDER_BEFORE : LS_ORDER_AFTER;
-			*new_end = i;
-		}
-		else
+		if (item->other != NULL && item->other->n_terms == 0)
 			item->other = NULL;
+		item->after = after;
+		if (item->other != NULL)
+			*new_end = i;
 		return;
 	}
 }
@@ -657,7 +656,7 @@ parse_range(parse *p, int begin, int end, int depth)
 			end = i;
 			break;
 		}
-	if (item->order != LS_ORDER_NONE)
+	if (item->other != NULL)
 		item->any = true; /* that it happened; when, is asked below */
 	find_absence(p, begin, end, item, &neg_from, &neg_to);
 	find_identifiers(p, begin, end, item, neg_from, neg_to);
