@@ -201,6 +201,9 @@ await test(async (browser) => {
 	const picker = page.locator('.time-range > button');
 	await becomes(() => picker.innerText(), /^Time range:\s+\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? to (\S+ )?\d\d:\d\d(:\d\d)? UTC\+\d$/, 'a range of fixed times says its end and its zone');
 	await becomes(() => picker.getAttribute('title'), /\d\d:\d\d:\d\d\.\d{3} UTC\+\d$|\d\d:\d\d UTC\+\d$/, '... and its title has all of it');
+	await picker.click();
+	await becomes(async () => (await page.locator('.zone-choice label').allInnerTexts()).map((one) => one.trim()).join(', '), 'Europe/Berlin this browser, UTC the organization', 'a zone is offered once');
+	await page.keyboard.press('Escape');
 	for (const width of [390, 1440, 1280]) {
 		await page.setViewportSize({ width, height: 800 });
 		await becomes(() => picker.locator('> span').evaluate((one) => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight), true, `nothing is cut off at ${width} px`);
