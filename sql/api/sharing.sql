@@ -128,7 +128,7 @@ SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
 DECLARE
 	nodes text;
 BEGIN
-	PERFORM logsvc_internal.require_operator();
+	PERFORM logsvc_internal.require_superuser();
 	IF current_setting('wal_level') <> 'logical' THEN
 		RAISE EXCEPTION 'wal_level is %, not logical', current_setting('wal_level') USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'postgresql.conf: wal_level = logical; then restart the server.';
@@ -153,7 +153,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.share_accounts() IS
-'Operators: other servers may have the accounts, keys, indexes and settings of this one (add_node)';
+'Superusers: other servers may have the accounts, keys, indexes and settings of this one (add_node)';
 
 CREATE OR REPLACE FUNCTION logsvc.unshare_accounts() RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -161,7 +161,7 @@ SET search_path = pg_catalog, pg_temp SET lock_timeout = '10s' AS $$
 DECLARE
 	nodes text;
 BEGIN
-	PERFORM logsvc_internal.require_operator();
+	PERFORM logsvc_internal.require_superuser();
 	IF EXISTS (SELECT FROM logsvc_internal.nodes()) THEN
 		RAISE EXCEPTION 'there are nodes' USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'SELECT logsvc.unfollow() there, then SELECT logsvc.remove_node(number) here.';
@@ -176,7 +176,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.unshare_accounts() IS
-'Operators: takes back logsvc.share_accounts(), when no node is left';
+'Superusers: takes back logsvc.share_accounts(), when no node is left';
 
 -- A slot cannot be made by a transaction that has written, nor before the publication is there for everybody.
 CREATE OR REPLACE FUNCTION logsvc.add_node() RETURNS jsonb
@@ -185,7 +185,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	number int;
 BEGIN
-	PERFORM logsvc_internal.require_operator();
+	PERFORM logsvc_internal.require_superuser();
 	IF NOT EXISTS (SELECT FROM pg_publication p WHERE p.pubname = 'logsvc_accounts') THEN
 		RAISE EXCEPTION 'this server does not share its accounts' USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'SELECT logsvc.share_accounts() first.';
@@ -201,7 +201,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.add_node() IS
-'Operators: a number for another server, which then calls logsvc.follow(); WAL is kept for it until remove_node()';
+'Superusers: a number for another server, which then calls logsvc.follow(); WAL is kept for it until remove_node()';
 
 CREATE OR REPLACE FUNCTION logsvc.remove_node(node int) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -209,7 +209,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	gone record;
 BEGIN
-	PERFORM logsvc_internal.require_operator();
+	PERFORM logsvc_internal.require_superuser();
 	SELECT n.* INTO gone FROM logsvc_internal.nodes() n WHERE n.node = remove_node.node;
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such node');
@@ -223,7 +223,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.remove_node(int) IS
-'Operators: node gets no accounts from this server any more, and no WAL is kept for it';
+'Superusers: node gets no accounts from this server any more, and no WAL is kept for it';
 
 -- ---- on a server that follows ----
 
