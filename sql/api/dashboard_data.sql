@@ -199,7 +199,7 @@ DECLARE
 	found_answer json;
 BEGIN
 	IF pg_is_in_recovery() THEN
-		RETURN logsvc_internal.load_search(job, ms, 512 * 1024);
+		RETURN logsvc_internal.load_search(job, ms, 1024 * 1024);
 	END IF;
 	SELECT * INTO kept FROM logsvc_internal.shared_answer a
 	WHERE a.dashboard = shared_dashboard AND a.key = search_key AND a.made_at > now() - interval '5 minutes';
@@ -213,7 +213,7 @@ BEGIN
 		RETURN logsvc_internal.load_error('RATE_LIMIT_EXCEEDED',
 			'too many different values were chosen in the last five minutes');
 	END IF;
-	found_answer := logsvc_internal.load_search(job, ms, 512 * 1024);
+	found_answer := logsvc_internal.load_search(job, ms, 1024 * 1024);
 	DELETE FROM logsvc_internal.shared_answer a
 	WHERE (a.dashboard, a.key) IN (SELECT old.dashboard, old.key FROM logsvc_internal.shared_answer old
 		WHERE old.made_at < now() - interval '5 minutes' LIMIT 200 FOR UPDATE SKIP LOCKED);

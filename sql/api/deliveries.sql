@@ -97,7 +97,8 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 		(1, 'Open', logsvc_internal.message_link(message)),
 		(2, 'Runbook', message #>> '{rule,runbookUrl}'),
 		(3, 'Search', message #>> '{alert,search,consoleUrl}')) AS l (place, label, url)
-	WHERE l.url ~ '^https?://[!-~]+$' AND length(l.url) <= 2000
+	-- One of 2,000 characters may have been cut.
+	WHERE l.url ~ '^https?://[!-~]+$' AND length(l.url) < 2000
 $$;
 COMMENT ON FUNCTION logsvc_internal.message_links(jsonb) IS
 'The links of a message: to its page, to the runbook of its rule, to its events';

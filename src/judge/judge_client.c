@@ -14,6 +14,9 @@
  *
  *-------------------------------------------------------------------------
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem; PostgreSQL's flags set it too */
+#endif
 #include "src/judge/judge_internal.h"
 
 #define MAX_SPANS 24 /* in each other; what is nested more deeply is the client's */
@@ -273,14 +276,14 @@ mark_request(walk *w, const span *q, int to)
 			path++;
 	mark(w, q->from, path, LS_CLIENT_PATH);
 	mark(w, path, to, LS_CLIENT_TEXT);
-	while (stop < q->from && memchr(w->s + end_of(w, stop - 1), '[',
-									w->t->atoms[stop].off - end_of(w, stop - 1)) == NULL)
-		stop++;
-	while (user < stop &&
-		   (w->t->atoms[user].off < 3 || memcmp(w->s + w->t->atoms[user].off - 3, " - ", 3) != 0))
+	/* The time has the last bracket, and the user begins after the first lone dash, whatever is in it. */
+	for (int i = 0; i < q->from; i++)
+		if (memchr(w->s + end_of(w, i - 1), '[', w->t->atoms[i].off - end_of(w, i - 1)) != NULL)
+			stop = i;
+	while (user < stop && memmem(w->s, w->t->atoms[user].off, " - ", 3) == NULL)
 		user++;
 	/* more than a word is a sentence that somebody registered as a name */
-	if (stop < q->from && user < stop)
+	if (user < stop)
 		mark(w, user, stop, has_blank(w, user, stop) ? LS_CLIENT_TEXT : LS_CLIENT_PATH);
 	w->access = true;
 }
@@ -448,7 +451,7 @@ find_span(const walk *w, span_kind kind, char open)
 	{
 		if (w->stack[k].kind == kind && (open == 0 || w->s[w->stack[k].at] == open))
 			return k;
-		if (w->stack[k].kind == SPAN_QUOTE)
+		if (w->stack[k].kind == SPAN_QUOTE || w->stack[k].kind == SPAN_SINGLE)
 			break;
 	}
 	return 0;
@@ -672,6 +675,30 @@ is_name(const walk *w, int i, int end)
 	return claimed && (dotted || mailbox || path);
 }
 
+/* Is the atom part of a name that began before: by its sign, or as %20 of a path? */
+static bool
+goes_on(const walk *w, int i)
+{
+	return is_joined(w, i) || (i > 0 && w->s[w->t->atoms[i].off - 1] == '%' &&
+							   end_of(w, i - 1) + 1 == w->t->atoms[i].off);
+}
+
+/* "GET /deploy%20finished 200" without quotes: a path, and what is after its question mark. */
+static void
+mark_plain_request(walk *w, int i)
+{
+	int path = i + 1;
+	int to;
+
+	while (path < w->t->n && !has_blank(w, path - 1 > i ? path - 1 : path, path + 1) &&
+		   strchr("?;#", w->s[w->t->atoms[path].off - 1]) == NULL)
+		path++;
+	for (to = path; to < w->t->n && !has_blank(w, to - 1, to + 1);)
+		to++;
+	mark(w, i, path, LS_CLIENT_PATH);
+	mark(w, path, to, LS_CLIENT_TEXT);
+}
+
 /* Atom `i` of prose: a name, what a server refuses, "user X", "password for X", "bob said X". */
 static void
 word(walk *w, int i)
@@ -682,10 +709,13 @@ word(walk *w, int i)
 
 	w->words += a->kind == LS_ATOM_WORD && a->len > 1;
 	w->statement |= (a->flags & LS_ATOM_UPPER ? in(w, i, LS_SET_STATEMENT) : is(w, i, "select"));
-	while (!is_joined(w, i) && to < w->t->n && is_joined(w, to))
+	while (!goes_on(w, i) && to < w->t->n && goes_on(w, to))
 		to++;
 	if (a->kind != LS_ATOM_NUMBER && to > i + 1 && is_name(w, i, to))
 		mark(w, i, to, LS_CLIENT_FREE);
+	if ((a->flags & LS_ATOM_UPPER) && in(w, i, LS_SET_METHOD) && end + 1 < w->len &&
+		memcmp(w->s + end, " /", 2) == 0)
+		mark_plain_request(w, i);
 	if (in(w, i, LS_SET_REFUSAL)) /* "no invalid rows", "3 unknown records" are counted */
 	{
 		if (i == 0 || (a[-1].kind != LS_ATOM_NUMBER && word_of(w, i - 1)->pol != LS_POL_NOT))

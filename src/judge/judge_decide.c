@@ -73,6 +73,58 @@ decide_without(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits
 								 "is about it, and no row shows what must not occur", 0.82);
 }
 
+/* What a row says of a value that every row should have, in a program's words. */
+typedef enum value_of_row
+{
+	VALUE_NONE,
+	VALUE_SAME,
+	VALUE_OTHER
+} value_of_row;
+
+static value_of_row
+compare_value(const ls_judge_item *item, const ls_judge_text *t)
+{
+	for (int i = 0; i < t->n; i++)
+	{
+		int n = 0;
+
+		if (t->atoms[i].kind != LS_ATOM_NUMBER || t->atoms[i].client != LS_CLIENT_NONE ||
+			(i > 0 && t->atoms[i].sep == LS_SEP_DOT) ||
+			(item->value_noun != 0 && (i == 0 || t->atoms[i - 1].stem != item->value_noun)))
+			continue;
+		while (n < item->n_value && i + n < t->n && t->atoms[i + n].stem == item->value[n] &&
+			   (n == 0 || t->atoms[i + n].sep == LS_SEP_DOT))
+			n++;
+		if (n == item->n_value && (i + n >= t->n || t->atoms[i + n].sep != LS_SEP_DOT))
+			return VALUE_SAME;
+		if (item->value_noun != 0)
+			return VALUE_OTHER;
+	}
+	return VALUE_NONE;
+}
+
+/* "Every node runs version 5": the row that decides must say so, and no row something else. */
+static void
+decide_every(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
+{
+	/* Also rows that say little of the item: their value is wrong nevertheless. */
+	ls_judge_hits rows = ls_judge_collect(ctx, item, ctx->n_rows, 0.2f);
+
+	for (size_t i = 0; i < rows.n; i++)
+	{
+		const ls_judge_row *row = ls_judge_row_get(ctx, rows.list[i].row);
+
+		if (compare_value(item, &row->text) == VALUE_OTHER)
+		{
+			*d =
+				ls_judge_decide_row(LS_FINDING_FAILED, rows.list[i].row, "has another value", 0.82);
+			return;
+		}
+	}
+	if (compare_value(item, &ls_judge_row_get(ctx, d->row)->text) != VALUE_SAME)
+		*d = ls_judge_decide_row(LS_FINDING_NOT_FOUND, d->row, "names it without the value", 0.45);
+}
+
 /* All rows that may be looked at, for a limit that names nothing. */
 static void
 collect_all(ls_judge_ctx *ctx, ls_judge_hits *rows)
@@ -169,6 +221,8 @@ ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item)
 	d = limit          ? ls_judge_decide_threshold(ctx, item, &rows)
 		: item->absent ? ls_judge_decide_absence(ctx, item, &rows)
 					   : ls_judge_decide_plain(item, &rows);
+	if (item->n_value > 0 && d.status == LS_FINDING_PASSED && d.has_row)
+		decide_every(ctx, item, &d);
 	ls_judge_criteria_apply(ctx, item, &rows, &d);
 	if (item->other != NULL && d.status == LS_FINDING_PASSED)
 		decide_order(ctx, item, &rows, &d);

@@ -449,6 +449,10 @@ typedef struct ls_judge_item
 	ls_judge_ident idents[LS_ITEM_IDENTS];
 	int n_idents;
 	int n_required; /* identifiers that a row must hold */
+	/* "every node is on version 5": the number's atoms, and the noun before it, 0: none */
+	uint64_t value[LS_IDENT_ATOMS];
+	int n_value;
+	uint64_t value_noun;
 	ls_judge_cond cond;
 	bool absent;   /* the forbidden terms must not occur */
 	bool errors;   /* ... and they mean errors in general */

@@ -305,6 +305,24 @@ is_method(const parse *p, int i)
 	return (p->t->atoms[i].flags & LS_ATOM_UPPER) && ls_judge_in(p->ctx, p->t, i, LS_SET_METHOD);
 }
 
+/* "every node is on version 5": the number, and the noun before it; each row must have them. */
+static void
+keep_value(const parse *p, ls_judge_item *item, int i, int begin, int end)
+{
+	const ls_judge_atom *noun = i > begin ? &p->t->atoms[i - 1] : NULL;
+
+	if (item->n_value > 0)
+		return;
+	while (i + item->n_value < end && item->n_value < LS_IDENT_ATOMS &&
+		   (item->n_value == 0 || p->t->atoms[i + item->n_value].sep == LS_SEP_DOT))
+	{
+		item->value[item->n_value] = p->t->atoms[i + item->n_value].stem;
+		item->n_value++;
+	}
+	if (noun != NULL && noun->kind == LS_ATOM_WORD && word_of(p, i - 1)->pol != LS_POL_STOP)
+		item->value_noun = noun->stem;
+}
+
 static void
 find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from, int neg_to)
 {
@@ -315,8 +333,13 @@ find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from
 		bool forbidden = i >= neg_from && i < neg_to;
 		int n = 1;
 
-		if (p->used[i] || (a->kind == LS_ATOM_NUMBER && is_predicate(p, i)))
+		if (p->used[i])
 			continue;
+		if (a->kind == LS_ATOM_NUMBER && is_predicate(p, i))
+		{
+			keep_value(p, item, i, begin, end);
+			continue;
+		}
 		while (i + n < end && n < LS_IDENT_ATOMS && !p->used[i + n] &&
 			   p->t->atoms[i + n].sep >= LS_SEP_NONE && p->t->atoms[i + n].sep <= LS_SEP_AT)
 			n++;

@@ -331,6 +331,17 @@ match_action(ls_judge_matching *m, const ls_judge_term *term, ls_judge_match *ou
 	return best;
 }
 
+/* Is a name in free text all of that text, and no word of a sentence? */
+static bool
+stands_alone(const ls_judge_text *t, int at, int n)
+{
+	const ls_judge_atom *next = &t->atoms[at + n];
+
+	return !(at > 0 && t->atoms[at].sep == LS_SEP_SPACE &&
+			 t->atoms[at - 1].client >= LS_CLIENT_FREE) &&
+		   !(at + n < t->n && next->sep == LS_SEP_SPACE && next->client >= LS_CLIENT_FREE);
+}
+
 static void
 match_idents(ls_judge_matching *m, ls_judge_match *out)
 {
@@ -341,13 +352,15 @@ match_idents(ls_judge_matching *m, ls_judge_match *out)
 	{
 		const ls_judge_ident *id = &item->idents[k];
 		int level;
-		bool found = find_ident(m, id, &m->exact[k], &level) >= 0;
+		int at = find_ident(m, id, &m->exact[k], &level);
+		bool found = at >= 0;
 
 		m->hit[k] = found;
 		m->mailbox |= found && id->mailbox;
 		m->program[k] =
 			found && (names_item(item, level) || (level == LS_CLIENT_PATH && id->path) ||
-					  (level == LS_CLIENT_FREE && (id->path || id->dotted)));
+					  (level == LS_CLIENT_FREE && (id->path || id->dotted) &&
+					   stands_alone(&m->row->text, at, id->n)));
 		m->free |= found && level == LS_CLIENT_FREE;
 		if (id->forbidden)
 			out->forbidden |= found;

@@ -1,5 +1,5 @@
 -- Channels and deliveries: secrets that are in no content, targets, formats, the queue of webhooks.
-SELECT plan(90);
+SELECT plan(91);
 
 SELECT isnt(logsvc.create_organization('acme', 'pro', owner => 'owner@acme.org'), NULL, 'an organization');
 SELECT isnt(logsvc.create_organization('other', 'pro', owner => 'owner@other.org'), NULL, 'another');
@@ -124,6 +124,8 @@ SELECT is(logsvc_internal.slack_message(m) #>> '{blocks,2,elements,0,text}', 'se
 SELECT matches((SELECT string_agg(b #>> '{text,text}' || ' ' || (b ->> 'url'), ' ')
 		FROM jsonb_array_elements(logsvc_internal.slack_message(m) #> '{blocks,3,elements}') AS b),
 	'^Open http\S+/ Runbook https://wiki.example/x Search http://x.test/o/acme/search\?q=x$', 'slack: links') FROM rich;
+SELECT is((SELECT string_agg(label, ' ') FROM rich, logsvc_internal.message_links(jsonb_set(m,
+	'{alert,search,consoleUrl}', to_jsonb(rpad('http://x.test/', 2000, 'x'))))), 'Open Runbook', 'not one that was cut');
 SELECT matches((SELECT string_agg(concat(l ->> 'text', ' ', l ->> 'href'), ' ')
 		FROM jsonb_array_elements(logsvc_internal.pagerduty_event(m, 'alr_1') -> 'links') AS l),
 	'^Open in logsvc http\S+/ Runbook https://wiki.example/x Search http://x.test/o/acme/search\?q=x$', 'pagerduty: links') FROM rich;

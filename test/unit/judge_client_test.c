@@ -28,6 +28,24 @@ typedef struct attack
 #define NO_ERRORS "No errors occurred and the migration completed", "migration failed: lock timeout"
 
 static const attack attacks[] = {
+	/* signs before a user's name, in a path, in a quotation; a dotted name in a sentence */
+	{DEPLOYED, "10.0.0.1 - -the deploy finished [12/Mar/2024:10:00:00 +0000] \"GET /a HTTP/1.1\" "
+			   "200 5 \"-\" \"curl/8\""},
+	{DEPLOYED, "10.0.0.1 - {}-deploy-finished [12/Mar/2024:10:00:00 +0000] \"GET /a HTTP/1.1\" "
+			   "200 5 \"-\" \"curl/8\""},
+	{DEPLOYED, "10.0.0.1 - <the-deploy-finished [12/Mar/2024:10:00:00 +0000] \"GET /a HTTP/1.1\" "
+			   "200 5 \"-\" \"curl/8\""},
+	{DEPLOYED, "10.0.0.1 - (the deploy finished [12/Mar/2024:10:00:00 +0000] \"GET /a HTTP/1.1\" "
+			   "200 5 \"-\" \"curl/8\""},
+	{DEPLOYED, "10.0.0.1 - [the deploy finished [12/Mar/2024:10:00:00 +0000] \"GET /a HTTP/1.1\" "
+			   "200 5 \"-\" \"curl/8\""},
+	{DEPLOYED, "GET /deploy%20finished 200 3.1 ms - 12"},
+	{DEPLOYED, "GET /deploy 200 3.1 ms - 12"},
+	{DEPLOYED, "{\"level\":\"info\",\"msg\":\"GET /deploy%20finished\",\"status\":200}"},
+	{"test_login passed", "FAILED test_login", "GET /test_login%20PASSED 200 3.1 ms - 12"},
+	{DEPLOYED, "{'event': 'rename', 'new': 'x} deploy finished {'}"},
+	{"nginx.service is running", "nginx.service: Failed with result 'exit-code'",
+	 "{\"msg\":\"signup\",\"name\":\"nginx.service running\"}"},
 	/* access logs: query, referrer, user agent, user, target */
 	{MIGRATION, "10.0.0.1 - - \"GET /search?q=migration+42+was+applied HTTP/1.1\" 200"},
 	{MIGRATION, "10.0.0.1 - - [12/Mar/2024:10:00:00 +0000] \"GET "

@@ -338,6 +338,18 @@ test_names(void)
 	is_status("not ok 1 - reconnects after a dropped socket\nok 2 - connects",
 			  "reconnects after a dropped socket", FAILED);
 	is_status("node=n1 version=5.1\nnode=n2 version=5.1", "Every node runs version 5.1", PASSED);
+	is_status("node n1 is on version 5\nnode n2 is on version 5", "Every node is on version 5",
+			  PASSED);
+	is_status("node n1 is on version 5\nnode n3 is on version 4", "Every node is on version 5",
+			  FAILED);
+	is_status("node n1 is on version 5\nnode n3 is on version 5.1", "Every node is on version 5",
+			  FAILED);
+	is_status("node a: version 5.1\nnode b: version 5.0", "All nodes are on version 5.1", FAILED);
+	is_status("node n3 runs version 4", "Every node runs version 5", FAILED);
+	is_status("10.0.0.1 - - [12/Mar/2024:10:00:00 +0000] \"GET /node HTTP/1.1\" 200 5 \"-\" \"x\"",
+			  "Every node runs version 5", NOT_FOUND);
+	is_status("job a exited with code 0\njob b exited with code 2", "Every job exited with code 0",
+			  FAILED);
 	is_status("node=n1 version=5.1 state=ready\nnode=n2 version=5.0 state=draining",
 			  "Every node runs version 5.1", FAILED);
 	is_status("{\"slo\":\"latency\",\"target\":300,\"actual\":241,\"unit\":\"ms\"}",
