@@ -217,6 +217,8 @@ sub warned
 }
 
 is(warned(), 'FIELD_AS_CONDITION', 'a condition that is never true, where there are few parts');
+# They stay in the queue for some seconds.
+$t->set('logsvc.flush_interval', '5s');
 $t->sql("SELECT logsvc.act_as('acme'); SELECT logsvc.log('one more') FROM generate_series(1, 210)");
 cmp_ok($t->sql('SELECT count(*) FROM logsvc_internal.queue'), '>', 200, 'now there are many');
 is(warned(), '', 'a page that is found at once is not followed by a count of all');
