@@ -11,6 +11,7 @@
 #include "src/server/server.h"
 
 #include "catalog/pg_subscription.h"
+#include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(logsvc_follows);
 
