@@ -94,7 +94,7 @@ all: $(CONSOLE)
 build/console.tools: FORCE
 	@mkdir -p build
 	@echo '$(ESBUILD) $(shell command -v brotli)' | cmp -s - $@ || echo '$(ESBUILD) $(shell command -v brotli)' > $@
-build/console/assets.tsv: $(if $(CONSOLE),$(shell find src/console -type f)) tools/console-pack tools/console-cuts tools/ConsoleTemplates.pm build/console.tools
+build/console/assets.tsv: $(if $(CONSOLE),$(shell find src/console -type f)) tools/console-pack tools/ConsoleTemplates.pm build/console.tools
 	@ESBUILD='$(ESBUILD)' tools/console-pack src/console build/console
 
 .PHONY: console-vendor-check

@@ -1,6 +1,7 @@
 /*
  * storage.js: the few things that stay on this machine: theme, time zone, last organization, columns, the id of who is
- * signed in, an invitation while it is open (it is of no use without its account). Never another secret, never a row. Without storage (a private window may refuse it) they last as long as the page.
+ * signed in, an invitation while it is open (it is of no use without its account). Never another secret, never a row.
+ * Without storage (a private window may refuse it) they last as long as the page.
  */
 const memory = new Map();
 

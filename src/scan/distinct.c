@@ -168,6 +168,23 @@ divide(ls_arena *arena, state *s)
 	hashed_free(&s->table);
 }
 
+static void
+add_to_table(state *s, const ls_hashed *values, uint32 n, uint64 *counts)
+{
+	if (!hashed_reserve(&s->table, s->table.n + n))
+		ls_group_out_of_memory();
+	for (uint32 i = 0; i < n; i++)
+	{
+		bool found;
+		ls_hashed *slot = hashed_insert(&s->table, values[i], &found);
+
+		if (found)
+			continue;
+		*slot = values[i];
+		counts[values[i].group]++;
+	}
+}
+
 void
 ls_distinct_add(ls_distinct_set *set, const ls_hashed *values, uint32 n, uint64 *counts)
 {
@@ -182,19 +199,12 @@ ls_distinct_add(ls_distinct_set *set, const ls_hashed *values, uint32 n, uint64 
 	}
 	if (s->lists == NULL && s->table.n + n > MOST_IN_TABLE)
 		divide(set->arena, s);
-	if (s->lists == NULL && !hashed_reserve(&s->table, s->table.n + n))
-		ls_group_out_of_memory();
-	for (uint32 i = 0; i < n && s->lists == NULL; i++)
+	if (s->lists == NULL)
 	{
-		bool found;
-		ls_hashed *slot = hashed_insert(&s->table, values[i], &found);
-
-		if (found)
-			continue;
-		*slot = values[i];
-		counts[values[i].group]++;
+		add_to_table(s, values, n, counts);
+		return;
 	}
-	for (uint32 i = 0; i < n && s->lists != NULL; i++)
+	for (uint32 i = 0; i < n; i++)
 	{
 		list *l = &s->lists[list_of(&values[i])];
 

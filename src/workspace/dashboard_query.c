@@ -207,8 +207,8 @@ describe_error(ls_caught *caught, bool late)
 
 /*
  * run_panel(q text, earliest text, latest text, "limit" int, ms int) returns json: what search_json
- * returns, or {"error": {code, message, details}}.  Limit 0: as many rows as a search without one.  It may take so many milliseconds.  Only a
- * cancellation of the caller is raised.
+ * returns, or {"error": {code, message, details}}.  Limit 0: as many rows as a search without one.
+ * It may take so many milliseconds.  Only a cancellation of the caller is raised.
  */
 Datum
 logsvc_run_panel(PG_FUNCTION_ARGS)

@@ -1,6 +1,6 @@
 /*
- * assist.js: what the service knows that helps to write a query: fields, values, whether the query is right. Each list is
- * asked for once for a time range; one that was cut is asked for again with what was typed.
+ * assist.js: what the service knows that helps to write a query: fields and values. Each list is asked for once for a time
+ * range; one that was cut is asked for again with what was typed.
  */
 import { api } from '../api.js';
 import { formatNumber } from '../ui/numbers.js';
@@ -61,22 +61,4 @@ export class Assist
 		this.values.set(name, entry);
 		return found;
 	}
-}
-
-/** What is wrong with a query, without running it: {valid, errors, warnings}. */
-export async function validate(text, abort)
-{
-	return (await api.post('/api/v1/search/validate', { q: text }, { abort, reads: true })).data;
-}
-
-/** The fix that an error or a warning offers for a query: {label, text}, or null. */
-export function fixOf(text, problem, rangeOf)
-{
-	if (problem.suggestion)
-		return { label: problem.suggestion, text: problem.suggestion, whole: true };
-	const word = /^did you mean (\S+)\?$/.exec(problem.hint ?? '')?.[1];
-	if (!word || !problem.position)
-		return null;
-	const { start, end } = rangeOf(text, problem.position);
-	return { label: word, text: text.slice(0, start) + word + text.slice(end), whole: false };
 }

@@ -5,6 +5,8 @@ import { aggregates, functions, headOperators, headWords, stages } from './langu
 import { writeStageField } from './query-edit.js';
 import { tokensOf, writeField, writeValue } from './query-text.js';
 
+export { Assist } from './assist.js';
+
 const fieldStages = /^(?:fields|table|sort|dedup|top|rare|rename|fillnull|lookup|bin|bucket|patterns)$/;
 const groupStages = /^(?:stats|eventstats|timechart)$/;
 const plain = (text) => text.replaceAll('`', '');

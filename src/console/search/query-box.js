@@ -9,7 +9,7 @@ import { CopyButton } from '../ui/copy-button.js';
 import { Icon } from '../ui/icon.js';
 import { later } from '../ui/later.js';
 import { apple } from '../shell/keys.js';
-import { fixOf, validate } from './assist.js';
+import { fixOf, validate } from './query-check.js';
 import { rangeOf } from './code-points.js';
 import { tokensOf } from './query-text.js';
 
@@ -52,16 +52,19 @@ function placeOf(pre, offset, width)
 }
 
 /** Fields and values for a context, from the service; known ones at once. */
-function useFound(context, assist, known)
+function useFound(context, range, known)
 {
+	const assist = useRef(null);
 	const [found, setFound] = useState({ fields: known, values: [], key: '' });
 	const key = context ? `${context.kind} ${context.field ?? ''} ${context.kind === 'value' ? context.prefix : ''}` : '';
 	useEffect(() => {
 		if (!context || context.kind === 'stage' || context.kind === 'operator')
 			return undefined;
 		const control = new AbortController();
-		const ask = context.kind === 'value' ? () => assist.listValues(context.field, context.prefix, control.signal).then((answer) => ({ values: answer.values, complete: answer.complete }))
-			: () => assist.listFields().then((fields) => ({ fields }));
+		assist.current ??= new completion.Assist();
+		assist.current.setRange(range);
+		const ask = context.kind === 'value' ? () => assist.current.listValues(context.field, context.prefix, control.signal).then((answer) => ({ values: answer.values, complete: answer.complete }))
+			: () => assist.current.listFields().then((fields) => ({ fields }));
 		const timer = setTimeout(() => ask().then((more) => {
 			if (!control.signal.aborted)
 				setFound((now) => ({ ...now, ...more, key }));
@@ -90,10 +93,10 @@ function Problem({ id, problem, fix, onFix })
 
 /**
  * The box. text and onInput: the query; onRun(): Enter; problem: what a search found wrong with `problem.query`
- * ({message, position, hint, suggestion, code, requestId}); assist: see assist.js; fields: those of the last search;
+ * ({message, position, hint, suggestion, code, requestId}); range: {earliest, latest}; fields: those of the last search;
  * control: gets {focus()}.
  */
-export function QueryBox({ text, onInput, onRun, problem, assist, fields, control })
+export function QueryBox({ text, onInput, onRun, problem, range, fields, control })
 {
 	const id = useId();
 	const area = useRef(null);
@@ -105,7 +108,7 @@ export function QueryBox({ text, onInput, onRun, problem, assist, fields, contro
 	const [place, setPlace] = useState(null);
 	const [focused, setFocused] = useState(false);
 	const caret = useRef(null);
-	const found = useFound(context, assist, fields);
+	const found = useFound(context, range, fields);
 	const items = useMemo(() => {
 		const all = context ? completion.suggestions(context, found) : [];
 		// What is written already need not be offered.

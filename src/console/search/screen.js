@@ -16,7 +16,6 @@ import { Popover } from '../ui/popover.js';
 import { Skeleton } from '../ui/skeleton.js';
 import { toast, toastError } from '../ui/toast.js';
 import { ActionButtons, resultActions } from './actions.js';
-import { Assist } from './assist.js';
 import { displayOf, displayParams, rememberDisplay, usualColumns } from './display.js';
 import { EventsView, useNewest } from './events-view.js';
 import { Fields } from './fields.js';
@@ -74,15 +73,12 @@ export default function Search()
 	const [slow, setSlow] = useState(false);
 	const [drawer, setDrawer] = useState(null); // 'saved' or 'fields'
 	const [chosen, setChosen] = useState(null); // The event of the drawer, if a row or a neighbour was opened.
-	const assist = useRef(null);
-	assist.current ??= new Assist();
 	const box = useRef(null);
 	const list = useRef(null);
 	const { state, run, stop, more, retryMore } = useSearch();
 	const { result, running, error } = state;
 
 	useEffect(() => { setDraft(q); }, [q]);
-	useEffect(() => { assist.current.setRange({ earliest, latest }); }, [earliest, latest, turn]);
 	useEffect(() => {
 		if (view !== 'live')
 			run({ q, earliest, latest, include: [display.chart && 'histogram', display.fields && 'fields'].filter(Boolean) });
@@ -239,7 +235,7 @@ export default function Search()
 	]} />`;
 	return html`<div class="search"><h1 class="visually-hidden">Search</h1>
 		<div class="search-bar">
-			<${QueryBox} text=${draft} onInput=${setDraft} onRun=${() => runDraft()} problem=${problem} assist=${assist.current} fields=${known} control=${box} />
+			<${QueryBox} text=${draft} onInput=${setDraft} onRun=${() => runDraft()} problem=${problem} range=${{ earliest, latest }} fields=${known} control=${box} />
 			<div class="search-buttons">
 				${view !== 'live' && html`<${TimeRange} range=${{ earliest, latest }} inQuery=${inQuery} onChange=${setRange} />`}
 				${running && slow ? html`<${Button} icon="stop" class="run-button" onClick=${stop}>Stop<//>` : html`<${Button} kind="primary" icon="play" class="run-button" onClick=${() => runDraft()}>Run<//>`}

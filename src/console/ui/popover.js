@@ -6,7 +6,8 @@ import { Icon } from './icon.js';
 
 /**
  * A popover. label: the text of its button, or its name with icon alone; children: a function that gets close(); align:
- * start or end; title: of the panel, for screen readers; hint: of the button. Escape and a press outside close it; the focus goes back.
+ * start or end; title: of the panel, for screen readers; hint: of the button. Escape and a press outside close it; the
+ * focus goes back.
  */
 export function Popover({ label, icon, caret = !icon, title, align = 'end', kind = 'default', size, class: extra = '', children, text, hint })
 {
