@@ -61,6 +61,9 @@ typedef struct walk
 	bool has_event;   /* ... or event */
 	bool told;        /* there has been a msg or message */
 	bool access;      /* a request line was quoted: later quotations are the client's */
+	int looked;       /* atoms before it that were looked at for these two: */
+	int user;         /* the first one of an access log's user, -1: none */
+	int time;         /* the first one of its time */
 	bool statement;   /* of SQL */
 } walk;
 
@@ -268,7 +271,7 @@ level_of_quotation(const walk *w, const span *q, int to, size_t end)
 static void
 mark_request(walk *w, const span *q, int to)
 {
-	int path = q->from, user = 0, stop = 0;
+	int path = q->from;
 
 	if (in(w, q->from, LS_SET_METHOD))
 		for (path++; path < to && strchr(path == q->from + 1 ? "?;#" : "?;# ",
@@ -277,14 +280,19 @@ mark_request(walk *w, const span *q, int to)
 	mark(w, q->from, path, LS_CLIENT_PATH);
 	mark(w, path, to, LS_CLIENT_TEXT);
 	/* The time has the last bracket, and the user begins after the first lone dash, whatever is in it. */
-	for (int i = 0; i < q->from; i++)
-		if (memchr(w->s + end_of(w, i - 1), '[', w->t->atoms[i].off - end_of(w, i - 1)) != NULL)
-			stop = i;
-	while (user < stop && memmem(w->s, w->t->atoms[user].off, " - ", 3) == NULL)
-		user++;
+	for (; w->looked < q->from; w->looked++)
+	{
+		size_t gap = end_of(w, w->looked - 1);
+		size_t len = w->t->atoms[w->looked].off - gap;
+
+		if (memchr(w->s + gap, '[', len) != NULL)
+			w->time = w->looked;
+		if (w->user < 0 && memmem(w->s + gap, len, " - ", 3) != NULL)
+			w->user = w->looked;
+	}
 	/* more than a word is a sentence that somebody registered as a name */
-	if (user < stop)
-		mark(w, user, stop, has_blank(w, user, stop) ? LS_CLIENT_TEXT : LS_CLIENT_PATH);
+	if (w->user >= 0 && w->user < w->time)
+		mark(w, w->user, w->time, has_blank(w, w->user, w->time) ? LS_CLIENT_TEXT : LS_CLIENT_PATH);
 	w->access = true;
 }
 
@@ -739,7 +747,7 @@ word(walk *w, int i)
 void
 ls_judge_client_mark(const ls_judge_ctx *ctx, ls_judge_text *t)
 {
-	walk w = {.ctx = ctx, .t = t, .s = t->text.data, .len = t->text.len, .key = -1};
+	walk w = {.ctx = ctx, .t = t, .s = t->text.data, .len = t->text.len, .key = -1, .user = -1};
 
 	if (t->n == 0 || !LS_JUDGE_RULE(CLIENT))
 		return;

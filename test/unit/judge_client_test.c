@@ -39,6 +39,10 @@ static const attack attacks[] = {
 			   "200 5 \"-\" \"curl/8\""},
 	{DEPLOYED, "10.0.0.1 - [the deploy finished [12/Mar/2024:10:00:00 +0000] \"GET /a HTTP/1.1\" "
 			   "200 5 \"-\" \"curl/8\""},
+	{DEPLOYED, "10.0.0.1 - \"GET /a b\" the deploy finished [12/Mar/2024:10:00:00 +0000] \"GET /a "
+			   "HTTP/1.1\" 200 5 \"-\" \"curl/8\""},
+	{DEPLOYED, "10.0.0.1 - x \"GET /a b\" [1] the deploy finished [12/Mar/2024:10:00:00 +0000] "
+			   "\"GET /a HTTP/1.1\" 200 5 \"-\" \"curl/8\""},
 	{DEPLOYED, "GET /deploy%20finished 200 3.1 ms - 12"},
 	{DEPLOYED, "GET /deploy 200 3.1 ms - 12"},
 	{DEPLOYED, "{\"level\":\"info\",\"msg\":\"GET /deploy%20finished\",\"status\":200}"},
