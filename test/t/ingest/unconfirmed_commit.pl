@@ -32,7 +32,8 @@ $t->set('synchronous_standby_names', 'nobody');
 my $sender = fork;
 if ($sender == 0)
 {
-	append_to_file($answer, post(client => 'sender'));
+	# It waits for longer than all that comes before the stop.
+	append_to_file($answer, post(client => 'sender', timeout => 300));
 	POSIX::_exit(0);
 }
 ok(wait_until(sub { waiting('acceptor') }), 'an acceptor waits for a standby');
