@@ -50,6 +50,7 @@ _PG_init(void)
 	ls_metrics_register();
 	ls_crowded_register();
 	ls_standby_register();
+	ls_follower_register();
 	ls_ipc_register();
 	ls_ingest_register();
 	ls_scan_register();

@@ -58,7 +58,7 @@ BEGIN
 		WHEN 'shards' THEN
 			RETURN jsonb_build_object('elsewhere', logsvc_internal.events_elsewhere());
 		WHEN 'accounts' THEN
-			RETURN jsonb_build_object('follower', logsvc_internal.follower_problem());
+			RETURN jsonb_build_object('follower', logsvc_internal.follower_problem(), 'accounts_age', logsvc_internal.accounts_age());
 		WHEN 'mail' THEN
 			RETURN (SELECT jsonb_build_object('mails', count(*) FILTER (WHERE m.state = 'waiting'),
 					'mail_error', (array_agg(m.last_error ORDER BY m.created_at DESC) FILTER (WHERE m.state IN ('waiting', 'failed')))[1])
@@ -408,7 +408,9 @@ BEGIN
 			'move the shard of logsvc_internal.part back here with citus_move_shard_placement (docs/scale.md)'),
 		('accounts', f ->> 'follower' IS NOT NULL, false,
 			CASE WHEN f ->> 'follower' IS NOT NULL THEN 'they are not those of the server that this one follows: ' || (f ->> 'follower')
-				WHEN logsvc_internal.follows() THEN 'those of the server that this one follows' ELSE 'this server has its own' END,
+				WHEN logsvc_internal.follows() THEN format('those of the server that this one follows%s; logsvc.standby_max_lag = %s',
+					', ' || round((f ->> 'accounts_age')::numeric, 1) || ' s old', current_setting('logsvc.standby_max_lag'))
+				ELSE 'this server has its own' END,
 			'SELECT * FROM logsvc.node_status() there; ALTER SUBSCRIPTION logsvc_accounts ENABLE, or CONNECTION ''...'''),
 		('rights of roles', f ->> 'roles' IS NOT NULL, false,
 			coalesce('may log in or see everything: ' || (f ->> 'roles'), 'as they were made'),

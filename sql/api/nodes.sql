@@ -55,7 +55,7 @@ COMMENT ON FUNCTION logsvc_internal.node_report() IS
 
 CREATE OR REPLACE FUNCTION logsvc.node_status()
 RETURNS TABLE (node text, role text, answers boolean, version text, runs boolean, organizations bigint,
-	events bigint, shards bigint, bytes bigint, found text)
+	events bigint, shards bigint, bytes bigint, found text, age interval)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -92,7 +92,8 @@ BEGIN
 			WHEN s -> 3 ->> 'version' <> own -> 3 ->> 'version' THEN 'another version of the extension'
 			WHEN (s -> 3 ->> 'events')::bigint > 0 AND s -> 3 ->> 'workers' = '0' THEN
 				'it has events, and nothing that searches them'
-			ELSE '' END
+			ELSE '' END,
+		CASE WHEN s ->> 0 IS NULL AND s ->> 1 = 'follower' THEN make_interval(secs => logsvc_internal.accounts_age()) END
 	FROM jsonb_array_elements(said) AS s;
 END
 $$;

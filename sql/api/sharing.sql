@@ -47,7 +47,7 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 	FROM (VALUES ('plan_limit', '{}'::text[]), ('rate_limit', '{}'), ('organization', '{}'), ('organization_limit', '{}'),
 		('user_account', '{password_hash}'), ('member', '{}'), ('access_token', '{}'), ('api_key', '{}'), ('log_index', '{}'),
 		('ip_allowlist', '{}'), ('user_session', '{}'), ('resource', '{secrets}'), ('pipeline_key', '{}'), ('lookup', '{}'),
-		('dashboard_link', '{}')) AS t (name, without)
+		('dashboard_link', '{}'), ('heartbeat', '{}')) AS t (name, without)
 $$;
 COMMENT ON FUNCTION logsvc_internal.shared_tables() IS
 'Tables that servers which follow another one have from it; without: columns that they do not get';
@@ -61,6 +61,26 @@ CREATE OR REPLACE FUNCTION logsvc_internal.follows() RETURNS boolean
 LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_follows';
 COMMENT ON FUNCTION logsvc_internal.follows() IS
 'Does this database have its accounts from another server?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.note_heartbeat(sent timestamptz) RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT AS 'MODULE_PATHNAME', 'logsvc_note_heartbeat';
+COMMENT ON FUNCTION logsvc_internal.note_heartbeat(timestamptz) IS
+'For the subscription, whose processes alone can do it: the accounts here are those of that time, by the clock of this server';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.accounts_age() RETURNS double precision
+LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_accounts_age';
+COMMENT ON FUNCTION logsvc_internal.accounts_age() IS
+'How old the accounts here are, in seconds; NULL: not known, or this server follows none';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.accounts_too_old() RETURNS boolean
+LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_accounts_too_old';
+COMMENT ON FUNCTION logsvc_internal.accounts_too_old() IS
+'Are the accounts here older than logsvc.standby_max_lag, so that tokens and keys are refused?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.wake_watcher() RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_wake_watcher';
+COMMENT ON FUNCTION logsvc_internal.wake_watcher() IS
+'When the transaction commits, the watcher looks whether there are nodes';
 
 -- The slots are the list of nodes: what has no slot gets nothing.
 CREATE OR REPLACE FUNCTION logsvc_internal.nodes() RETURNS TABLE (node int, slot name, reader int, problem text)
@@ -82,28 +102,52 @@ CREATE OR REPLACE FUNCTION logsvc_internal.follower_problem() RETURNS text
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	state record;
+	problem text;
+	age CONSTANT numeric := logsvc_internal.accounts_age();
 BEGIN
 	IF NOT logsvc_internal.follows() THEN
 		RETURN NULL;
 	END IF;
-	SELECT u.subenabled AS enabled, a.pid IS NOT NULL AND a.last_msg_receipt_time > now() - interval '1 minute' AS hears,
+	SELECT u.subenabled AS enabled, coalesce(a.last_msg_receipt_time > now() - interval '1 minute', false) AS hears,
 		(SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = u.oid AND r.srsubstate NOT IN ('r', 's')) AS waiting
 	INTO state FROM pg_subscription u LEFT JOIN pg_stat_subscription a ON a.subid = u.oid AND a.relid IS NULL
 	WHERE u.subname = 'logsvc_accounts' AND u.subdbid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
 	IF NOT state.enabled THEN
-		RETURN 'the subscription is disabled';
+		problem := 'the subscription is disabled';
 	ELSIF NOT state.hears THEN
-		RETURN 'the other server sends nothing: the log of this one, and node_status() there, say why';
+		problem := 'the other server sends nothing: the log of this one, and node_status() there, say why';
 	ELSIF state.waiting > 0 THEN
-		RETURN format('%s tables are still to be copied', state.waiting);
+		problem := format('%s tables are still to be copied', state.waiting);
 	ELSIF NOT EXISTS (SELECT FROM logsvc_internal.organization) THEN
-		RETURN 'no organization has come: there is none, or the role of the connection lacks BYPASSRLS';
+		problem := 'no organization has come: there is none, or the role of the connection lacks BYPASSRLS';
 	END IF;
-	RETURN NULL;
+	IF logsvc_internal.accounts_too_old() THEN
+		RETURN concat_ws('; ', coalesce(problem, CASE WHEN current_setting('wal_receiver_status_interval') = '0'
+				THEN 'wal_receiver_status_interval is 0' ELSE 'the service of the other server does not run, or what it sends is not applied in time' END),
+			CASE WHEN age IS NULL THEN 'it is not known how old they are' ELSE format('they are %s s old', round(age, 1)) END
+			|| ', so tokens and keys are refused (logsvc.standby_max_lag)');
+	END IF;
+	RETURN problem;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.follower_problem() IS
 'Why the accounts here are not those of the server that this one follows; NULL: nothing is wrong, or it follows none';
+
+-- Not with the time of this server's clock: that of a node may differ, and a node that catches up reads heartbeats
+-- of long ago.  What a node gets back is the time of its own clock, from before what it reads was committed.
+CREATE OR REPLACE FUNCTION logsvc_internal.send_heartbeat() RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	WITH nodes AS (
+		SELECT substr(s.slot_name, 13)::int AS node, w.reply_time
+		FROM pg_get_replication_slots() s LEFT JOIN pg_stat_get_wal_senders() w ON w.pid = s.active_pid
+		WHERE s.slot_name ~ '^logsvc_node_[0-9]{1,4}$' AND s.datoid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
+	INSERT INTO logsvc_internal.heartbeat AS h (answers)
+	SELECT coalesce(array_agg(n.reply_time ORDER BY i.node), '{}')
+	FROM generate_series(1, (SELECT max(n.node) FROM nodes n)) AS i (node) LEFT JOIN nodes n USING (node)
+	ON CONFLICT (one) DO UPDATE SET written_at = excluded.written_at, answers = excluded.answers
+$$;
+COMMENT ON FUNCTION logsvc_internal.send_heartbeat() IS
+'For the watcher, each second while there are nodes: tells them that this server is there';
 
 -- Citus would make publications and more on all nodes.
 CREATE OR REPLACE FUNCTION logsvc_internal.on_all_nodes(wanted text) RETURNS text
@@ -168,6 +212,7 @@ BEGIN
 	ELSIF EXISTS (SELECT FROM pg_publication p WHERE p.pubname = 'logsvc_accounts') THEN
 		nodes := logsvc_internal.on_all_nodes('off');
 		DROP PUBLICATION logsvc_accounts;
+		DELETE FROM logsvc_internal.heartbeat;
 		PERFORM logsvc_internal.number_batches(NULL);
 		PERFORM logsvc_internal.on_all_nodes(nodes);
 		PERFORM logsvc_internal.audit(NULL, 'server.accounts_unshared', 'server');
@@ -196,6 +241,7 @@ BEGIN
 		RAISE EXCEPTION 'there are 1,023 nodes' USING ERRCODE = 'program_limit_exceeded';
 	END IF;
 	PERFORM pg_create_logical_replication_slot('logsvc_node_' || number, 'pgoutput');
+	PERFORM logsvc_internal.wake_watcher();
 	PERFORM logsvc_internal.audit(NULL, 'server.node_added', 'server', jsonb_build_object('node', number));
 	RETURN jsonb_build_object('node', number, 'slot', 'logsvc_node_' || number);
 END
@@ -242,6 +288,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.forget_accounts() RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 	DELETE FROM logsvc_internal.organization;
 	DELETE FROM logsvc_internal.user_account;
+	DELETE FROM logsvc_internal.heartbeat;
 $$;
 COMMENT ON FUNCTION logsvc_internal.forget_accounts() IS
 'Deletes all organizations and users, and what belongs to them';
@@ -264,6 +311,9 @@ BEGIN
 		PERFORM logsvc_internal.invalid('connection', 'must be given');
 	ELSIF connection ~* '(^|[^a-z])(ssl)?password *=' OR connection ~ '://[^/?]*:[^/?]*@' THEN
 		PERFORM logsvc_internal.invalid('connection', 'must have no password: write it to a file, and name that as passfile=...');
+	ELSIF current_database() <> current_setting('logsvc.database', true) THEN
+		RAISE EXCEPTION 'this is not the database of the service' USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = format('Call it in database %s, which logsvc.database names.', current_setting('logsvc.database', true));
 	ELSIF logsvc_internal.follows() THEN
 		RAISE EXCEPTION 'this server follows another one already' USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'SELECT logsvc.unfollow() first.';

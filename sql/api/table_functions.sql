@@ -231,6 +231,20 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.watch_health() IS
 'Trigger: has the health of a service or the value of a KPI computed';
 
+-- A table that is still being copied is older than what the heartbeat says.
+CREATE OR REPLACE FUNCTION logsvc_internal.heartbeat_arrived() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.note_heartbeat(NEW.answers[substring(u.subslotname FROM '^logsvc_node_([0-9]{1,4})$')::int])
+	FROM pg_subscription u
+	WHERE u.subname = 'logsvc_accounts' AND u.subdbid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+		AND NOT EXISTS (SELECT FROM pg_subscription_rel r WHERE r.srsubid = u.oid AND r.srsubstate NOT IN ('r', 's'));
+	RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.heartbeat_arrived() IS
+'Trigger, on a server that follows another one: notes how old the accounts here are';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.logs_handler() RETURNS fdw_handler
 LANGUAGE c PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'logsvc_logs_handler';

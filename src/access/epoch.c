@@ -27,7 +27,8 @@
  * counted meanwhile.  If it has, what was found is used, but not kept.
  *
  * What is not kept: anything while the transaction itself has changed access data (it could be
- * rolled back), and anything on a standby, where nothing is counted: so what is revoked is
+ * rolled back); anything on a server that follows another one, while it does not hear from that
+ * one, so that lookups refuse; and anything on a standby, where nothing is counted: so what is revoked is
  * refused there as soon as that is replayed.  The epoch of a standby is 0, which is never that
  * of a primary: what was looked up before a promotion is of no use after it.  A prepared
  * transaction commits in a process that does not know what it changed, so preparing one that
@@ -226,7 +227,7 @@ ls_access_epoch_since(uint64 mark, ls_watch watch)
 bool
 ls_access_cacheable(void)
 {
-	return shared != NULL && !changed && !RecoveryInProgress();
+	return shared != NULL && !changed && !RecoveryInProgress() && !ls_follower_behind();
 }
 
 /* ---- triggers ---- */

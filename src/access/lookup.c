@@ -64,6 +64,8 @@ run(void *context)
 	}
 	PopActiveSnapshot();
 	SPI_finish();
+	/* Outside of a transaction nobody could ask: what is found may be kept from now on. */
+	(void) ls_follower_behind();
 	ls_rights_restore(before);
 }
 
@@ -224,7 +226,8 @@ find(ls_lookup *lookup, ls_principal_kind kind, ls_principal *out, ls_caught *ca
 			   : kind == LS_PRINCIPAL_TOKEN ? LS_ERROR_INVALID_PAT
 											: LS_ERROR_FORBIDDEN;
 	/* It may be revoked by now.  Operators may look: who they are is not in our tables. */
-	if (kind != LS_PRINCIPAL_OPERATOR && kind != LS_PRINCIPAL_WORKER && ls_standby_behind())
+	if (kind != LS_PRINCIPAL_OPERATOR && kind != LS_PRINCIPAL_WORKER &&
+		(ls_standby_behind() || ls_follower_behind()))
 		return LS_ERROR_STANDBY_BEHIND;
 	if (f.revoked)
 		return kind == LS_PRINCIPAL_KEY     ? LS_ERROR_API_KEY_REVOKED

@@ -322,6 +322,9 @@ ls_timestamptz_of_time(ls_time t)
 /* The clock. */
 extern ls_time ls_now(void);
 
+/* Microseconds of a clock that nobody sets, and that stands still while the machine is suspended. */
+extern int64 ls_steady_now(void);
+
 /* ---- transactions (tx.c) ---- */
 
 /*
@@ -442,8 +445,22 @@ extern int ls_debug_groups; /* kB: logsvc.debug_groups */
 
 /* ---- follower.c ---- */
 
+extern void ls_follower_register(void);
+
 /* Has this database its accounts from another server?  In a transaction. */
 extern bool ls_follows(void);
+
+/* On such a server, the age of the accounts in ms; -1: not known. */
+extern int64 ls_follower_age(void);
+
+/*
+ * Are they older than logsvc.standby_max_lag?  What was revoked may still be good in its tables.  Outside
+ * of a transaction also true while the process does not know yet whether the server is such a one.
+ */
+extern bool ls_follower_behind(void);
+
+/* Do other servers have the accounts of this database? */
+extern bool ls_has_followers(void);
 
 /* ---- standby.c ---- */
 

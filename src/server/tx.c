@@ -12,6 +12,7 @@
 #include "catalog/pg_authid.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "portability/instr_time.h"
 #include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
@@ -26,6 +27,15 @@ ls_time
 ls_now(void)
 {
 	return ls_time_of_timestamptz(GetCurrentTimestamp());
+}
+
+int64
+ls_steady_now(void)
+{
+	instr_time now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return (int64) INSTR_TIME_GET_MICROSEC(now);
 }
 
 bool

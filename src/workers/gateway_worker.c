@@ -70,10 +70,9 @@
 	"{\"error\":\"this server is a standby: it answers what only reads, send this to the " \
 	"primary\",\"code\":\"READ_ONLY_STANDBY\"}"
 
-#define BEHIND_BODY                                                                         \
-	"{\"error\":\"this standby is too far behind its primary, or has lost it, so what was " \
-	"revoked "                                                                              \
-	"may still be good here: use the primary "                                              \
+#define BEHIND_BODY                                                                           \
+	"{\"error\":\"this server is too far behind the one that it follows, or has lost it, so " \
+	"what was revoked may still be good here: use that one "                                  \
 	"(logsvc.standby_max_lag)\",\"code\":\"STANDBY_BEHIND\"}"
 
 #define OUT_OF_MEMORY "{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}"
@@ -694,7 +693,7 @@ is_ready(void *context, const char **reason)
 	}
 	if (ls_standby_behind())
 	{
-		*reason = "this standby is too far behind its primary, or has lost it "
+		*reason = "this server is too far behind the one that it follows, or has lost it "
 				  "(logsvc.standby_max_lag)";
 		return false;
 	}

@@ -52,10 +52,15 @@ static void
 show_figures(void)
 {
 	TimestampTz oldest = ls_queue_oldest();
+	int64 lag = -1;
 
 	ls_metric_set(LS_M_IN_RECOVERY, RecoveryInProgress());
-	if (RecoveryInProgress() && ls_standby_lag() >= 0)
-		ls_metric_set(LS_M_STANDBY_LAG, (double) ls_standby_lag() / 1000);
+	if (RecoveryInProgress())
+		lag = ls_standby_lag();
+	else if (ls_service_get()->state == LS_SERVICE_FOLLOWER)
+		lag = ls_follower_age();
+	if (lag >= 0)
+		ls_metric_set(LS_M_STANDBY_LAG, (double) lag / 1000);
 	else
 		ls_metric_unset(LS_M_STANDBY_LAG);
 	show_workers();

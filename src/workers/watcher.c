@@ -2,7 +2,7 @@
  *
  * watcher.c
  *	  The loop of the watcher: ends sessions of tenants that hold up a request
- *	  which takes rights away.
+ *	  which takes rights away, and tells nodes that this server is there.
  *
  * Whoever has stolen a credential may lock its row: a session that revokes its
  * own token and leaves the transaction open.  The owner who revokes the token
@@ -12,13 +12,17 @@
  *
  * It is a process of its own, because the executor cannot do it: it sleeps in
  * the wait queue, and only there nobody can get in front of it again.  The other
- * workers run statements, which the same session could hold up.  The watcher
+ * workers run statements, which the same session could hold up.  For this the watcher
  * runs none: it reads the lock table and the catalogs of roles.
  *
  * Only sessions whose user is a tenant are ended: of superusers, operators and
  * workers none.  A worker that is in the way waits itself; whom it waits for is
  * ended.  Nobody else's waits are followed, so a session that waits for many,
  * as DDL does, ends none of them.
+ *
+ * Servers that have the accounts of this one refuse credentials when they hear nothing, because
+ * something may have been revoked here.  So while there are any, the watcher writes a heartbeat
+ * each second (sql/api/sharing.sql).  Others have tasks that take longer.  No tenant can lock that row.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +31,7 @@
 #include <signal.h>
 
 #include "catalog/pg_type.h"
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
@@ -38,7 +43,13 @@
 #define PATIENCE 200     /* ms that a request waits for a lock before a session is ended */
 #define NEXT_PATIENCE 20 /* the same for further locks of a request for which one was ended */
 #define MAX_DEPTH 4      /* workers that wait for each other */
+#define HEARTBEAT 1000   /* ms between heartbeats, while there are nodes */
 #define REMEMBERED 64
+
+/* A heartbeat waits no longer for a lock: a revocation may need the watcher. */
+#define HEARTBEAT_LOCK_WAIT "100ms"
+
+PG_FUNCTION_INFO_V1(logsvc_wake_watcher);
 
 /* What is known of the requests that run in executors. */
 static struct
@@ -164,10 +175,58 @@ look(void *context)
 	}
 }
 
+/* ---- heartbeats ---- */
+
+static void
+send_heartbeat(void *context)
+{
+	ls_transaction_set("lock_timeout", HEARTBEAT_LOCK_WAIT);
+	/* The next one comes soon; and who waits for a standby to confirm it would tell nothing. */
+	ls_transaction_set("synchronous_commit", "off");
+	if (SPI_execute("SELECT logsvc_internal.send_heartbeat()", false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not write a heartbeat");
+}
+
+/* Writes one when it is due.  Returns the ms until the next one, -1: there are no nodes. */
+static long
+keep_heartbeat(void)
+{
+	static int64 due = 0;
+	static bool failing = false;
+	int64 now = ls_steady_now();
+	ls_caught caught;
+	bool done;
+
+	if (!ls_has_followers())
+		return -1;
+	if (now < due)
+		return (long) ((due - now) / 1000 + 1);
+	due = now + HEARTBEAT * INT64CONST(1000);
+	done = ls_transaction(send_heartbeat, NULL, &caught);
+	/* Once, not each second. */
+	if (!done && !failing)
+		ereport(
+			LOG, errcode(caught.sqlstate),
+			errmsg("logsvc could not write a heartbeat for its nodes: %s", caught.format),
+			errhint("It is tried each second. Without it, nodes refuse tokens and keys after their "
+					"logsvc.standby_max_lag."));
+	failing = !done;
+	return HEARTBEAT;
+}
+
+/* wake_watcher() returns void: when, and if, the transaction commits. */
+Datum
+logsvc_wake_watcher(PG_FUNCTION_ARGS)
+{
+	ls_wake_at_commit(LS_WORKER_WATCHER);
+	PG_RETURN_VOID();
+}
+
 void
 ls_watcher_loop(ls_slot *slot)
 {
 	bool again;
+	long next;
 
 	do
 	{
@@ -177,5 +236,8 @@ ls_watcher_loop(ls_slot *slot)
 		if (!ls_transaction(look, &again, &caught))
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not look at locks: %s", caught.format));
-	} while (ls_worker_wait(again ? LOOK_AGAIN : -1));
+		next = keep_heartbeat();
+		if (again)
+			next = next < 0 ? LOOK_AGAIN : Min(next, LOOK_AGAIN);
+	} while (ls_worker_wait(next));
 }

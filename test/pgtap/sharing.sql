@@ -1,6 +1,6 @@
 -- Tables that other servers have by logical replication: what it needs, and what acts there.
 -- Numbers of batches of several servers.
-SELECT plan(27);
+SELECT plan(33);
 
 CREATE TEMP VIEW shared AS SELECT c.oid, c.oid::regclass AS name, s.without, c.relreplident, c.relpersistence, c.relkind, c.relforcerowsecurity
 FROM logsvc_internal.shared_tables() s JOIN pg_class c ON c.oid = s.shared;
@@ -49,8 +49,11 @@ DROP PUBLICATION of_one;
 -- A trigger that changes other rows would do so twice: its changes come by replication, too.
 SELECT is_empty($$
 	SELECT name, t.tgname FROM shared JOIN pg_trigger t ON t.tgrelid = shared.oid
-	WHERE NOT t.tgisinternal AND t.tgenabled <> 'O' AND t.tgfoid <> 'logsvc_internal.access_changed'::regproc
-$$, 'where they are copied, only caches are told');
+	WHERE NOT t.tgisinternal AND t.tgenabled <> 'O'
+		AND t.tgfoid NOT IN ('logsvc_internal.access_changed'::regproc, 'logsvc_internal.heartbeat_arrived'::regproc)
+$$, 'where they are copied, only caches are told, and a heartbeat is noted');
+SELECT is(t.tgenabled::text || t.tgtype, 'R' || (1 + 4 + 16), 'which only a copy does, for each row that is inserted or updated')
+FROM pg_trigger t WHERE t.tgfoid = 'logsvc_internal.heartbeat_arrived'::regproc;
 -- Bits of tgtype: 1 row, 32 TRUNCATE.
 SELECT is_empty($$
 	SELECT name, t.tgname FROM shared JOIN pg_trigger t ON t.tgrelid = shared.oid
@@ -70,6 +73,12 @@ SELECT throws_ok('SELECT logsvc.remove_node(NULL)', 'LS301', 'no such node', 'no
 SELECT is(logsvc.unfollow(), '{"follows": false}', 'a server alone follows none');
 SELECT is(logsvc.unshare_accounts(), '{"nodes": 0, "shared": false}', 'and shares nothing');
 SELECT is(logsvc_internal.follower_problem(), NULL, 'so nothing is wrong with it');
+SELECT is(logsvc_internal.accounts_too_old(), false, 'nor is it too old');
+SELECT is(logsvc_internal.accounts_age(), NULL, 'it has no age');
+SELECT lives_ok($$ SELECT logsvc_internal.note_heartbeat(now()) $$, 'a heartbeat of a session');
+SELECT is(logsvc_internal.accounts_age(), NULL, 'is none');
+SELECT logsvc_internal.send_heartbeat() \g /dev/null
+SELECT results_eq('SELECT answers FROM logsvc_internal.heartbeat', $$ VALUES ('{}'::timestamptz[]) $$, 'without nodes nobody has answered');
 
 -- ---- numbers ----
 
