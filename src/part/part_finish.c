@@ -229,6 +229,12 @@ write_column(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *out)
 
 /* ---- writing frames ---- */
 
+/*
+ * A dictionary up to this size is compressed by lz4 in all parts: to count values, one is read from each
+ * part, and to start zstd takes longer than to decode it.
+ */
+#define FAST_DICTIONARY 4096
+
 static bool
 write_frame(ls_part_writer *w, ls_part_codec codec, const ls_buf *payload, size_t cut,
 			uint32_t *length)
@@ -392,7 +398,8 @@ write_by_column(ls_part_writer *w)
 		out.len = 0;
 		if (e->storage == LS_STORAGE_DICTIONARY &&
 			(!write_dictionary(w, &w->plans[c], &out) ||
-			 !write_frame(w, w->codec, &out, 0, &e->dictionary_length)))
+			 !write_frame(w, out.len <= FAST_DICTIONARY ? LS_CODEC_FAST : w->codec, &out, 0,
+						  &e->dictionary_length)))
 			return false;
 		for (uint32_t block = 0; block < d->blocks; block++)
 		{

@@ -203,8 +203,9 @@ ls_part_write_value_counts(ls_part_writer *w, uint64_t body_start)
 			return false;
 		if (out.len == 0)
 			continue;
-		length = ls_part_frame_write(w->b->compressor, w->codec, ls_str_make(out.data, out.len), 0,
-									 w->body);
+		/* Read from every part of a search: zstd takes longer to start than lz4 to decode. */
+		length = ls_part_frame_write(w->b->compressor, LS_CODEC_FAST,
+									 ls_str_make(out.data, out.len), 0, w->body);
 		if (length == 0)
 			return false;
 		ls_buf_varint(&list, c - next);

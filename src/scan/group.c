@@ -553,20 +553,9 @@ typedef struct counted_field
 } counted_field;
 
 /*
- * The number of a value that is perhaps in no row that matches.  So it is not yet among the wanted
- * ones: groups that rows have must not give way to it.
+ * Adds the values of the c-th column, if the part counts them.  A value is perhaps in no row that
+ * matches.  So it is not yet among the wanted ones: groups that rows have must not give way to it.
  */
-static uint32
-intern_value(ls_groups *g, ls_group_key *f, const ls_scan_value *value)
-{
-	g->buf.len = 0;
-	ls_scan_value_json(&g->buf, value->kind, value->text, value->integer);
-	if (g->buf.failed)
-		ls_group_out_of_memory();
-	return ls_key_intern(&f->values, ls_str_make(g->buf.data, g->buf.len));
-}
-
-/* Adds the values of the c-th column, if the part counts them. */
 static bool
 count_column(ls_groups *g, ls_group_key *f, uint32 c, counted_field *counted)
 {
@@ -611,7 +600,7 @@ count_column(ls_groups *g, ls_group_key *f, uint32 c, counted_field *counted)
 		value.text = entries == NULL ? LS_STR("") : entries[i];
 		value.integer = counts.integers == NULL ? 0 : counts.integers[i];
 		counted->values[counted->n++] =
-			(counted_value){intern_value(g, f, &value), &counts.rows[0][i],
+			(counted_value){ls_group_intern(g, f, &value), &counts.rows[0][i],
 							(uint32) (counts.rows[1] - counts.rows[0]), levels, rows};
 	}
 	return true;
@@ -720,7 +709,7 @@ find_header_keys(ls_groups *g, header_keys *k)
 
 		if (f->field.source == LS_SOURCE_INDEX)
 			k->codes[i] =
-				intern_value(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
+				ls_group_intern(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
 		else if (f->field.source == LS_SOURCE_COLUMNS && f->field.named == LS_FIELD_LEVEL &&
 				 k->level < 0)
 			k->level = i;

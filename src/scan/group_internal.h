@@ -182,11 +182,14 @@ extern uint64 ls_aggregate_distinct(const ls_aggregate *aggregate);
 
 /* ---- group.c: the groups of all parts so far ---- */
 
+#define LS_GROUP_RECENT 2048
+
 /* A field to group by, and the codes of its values in one block. */
 typedef struct ls_group_key
 {
 	ls_scan_field field;                  /* of the part */
 	ls_key_table values;                  /* of all parts */
+	uint32 recent[LS_GROUP_RECENT];       /* codes of texts, see group_codes.c; 0: none */
 	ls_entries entries;                   /* their codes */
 	bool constant;                        /* all rows have row_codes[0] */
 	uint32 row_codes[LS_PART_BLOCK_ROWS]; /* by position in the list of rows */
@@ -256,7 +259,10 @@ typedef struct ls_groups
 
 /* ---- group_codes.c: keys as small numbers ---- */
 
-/* The code of a value of a field. */
+/* The code of a value of a field, which is not null. */
+extern uint32 ls_group_intern(ls_groups *g, ls_group_key *f, const ls_scan_value *value);
+
+/* The code of a value that a row has: with a bound, only a wanted one has a code of its own. */
 extern uint32 ls_group_code(ls_groups *g, ls_group_key *f, const ls_scan_value *value);
 
 /* Sets f->row_codes to those of the listed rows of the block. */

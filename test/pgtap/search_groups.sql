@@ -20,7 +20,9 @@ SELECT is((SELECT sum((logsvc.ingest(events) ->> 'accepted')::int) FROM (
 		'service', CASE WHEN n % 5 > 0 THEN 'svc' || n % 5 END,
 		'attributes', jsonb_build_object('n', n, 'v', pg_temp.value(n), 'o',
 			jsonb_build_object('k', n % 4,
-				'v', pg_temp.value(n / 2)), 'many', 'm' || n % 40)
+				'v', pg_temp.value(n / 2)), 'many', 'm' || n % 40,
+			-- Some read like the JSON text of others.
+			'escapes', (ARRAY[E'line\nbreak', E'line\\nbreak', E'"quoted"', E'\\"quoted\\"', 'quoted', 'q', E'q\\'])[n % 7 + 1])
 			|| CASE WHEN n % 3 = 0 THEN '{"few":1.25}' WHEN n % 11 = 0 THEN '{"few":"1.25"}'
 				ELSE '{}' END::jsonb
 			|| CASE WHEN n % 50 = 0 THEN jsonb_build_object('long', repeat('é"', n) || n / 100) ELSE '{}' END)) AS events
@@ -48,7 +50,7 @@ CREATE FUNCTION pg_temp.stages() RETURNS text[] LANGUAGE sql AS $$ SELECT ARRAY[
 	'stats min(timestamp), max(timestamp), min(level), max(event), dc(timestamp), dc(level), first(id), last(event)',
 	'stats dc(n), dc(many), dc(source), dc(id) by many', 'stats sum(n), sum(n) as again, avg(nothing), first(nothing), dc(nothing)',
 	'stats count, sum(o), dc(o), first(o) by service', 'top many', 'top 3 source by level', 'rare 5 v', 'top 2 level, source',
-	'rare few', 'stats count by event', 'top 3 event', 'rare 3 event', 'stats count by long', 'timechart span=1h count', 'timechart span=5m count', 'timechart span=1d count', 'timechart count',
+	'rare few', 'stats count by event', 'stats count by escapes', 'stats count by escapes, many', 'top 3 event', 'rare 3 event', 'stats count by long', 'timechart span=1h count', 'timechart span=5m count', 'timechart span=1d count', 'timechart count',
 	'timechart span=1h count by level', 'timechart span=1h limit=2 count, avg(n), dc(many), p50(v) by source',
 	'timechart span=3h limit=3 count, sum(v), min(v), max(v), first(n), last(n), count(few) by many, level',
 	'timechart span=6h limit=1 count by level', 'timechart span=1h count by nothing', 'timechart span=2h dc(v), avg(few)'] $$;
