@@ -109,6 +109,9 @@ extern bool ls_pattern_digest_add(ls_pattern_digest *digest, const ls_pattern_te
  */
 extern bool ls_pattern_digest_add_alike(ls_pattern_digest *digest, const ls_pattern_text *text);
 
+/* May the result show a text of such rows?  If not, any text does, and all rows can be added with it at once. */
+extern bool ls_pattern_digest_keeps_alike(const ls_pattern_digest *digest);
+
 /* The same for a text of another digest that is `same` there, and was added next. */
 extern bool ls_pattern_digest_add_same(ls_pattern_digest *digest, const ls_pattern_text *text);
 
@@ -125,7 +128,10 @@ extern void ls_pattern_digest_expect_soon(const ls_pattern_digest *digest,
 /* The texts that stand for all rows, by group, most rows first.  NULL: out of memory. */
 extern const ls_pattern_text *ls_pattern_digest_texts(ls_pattern_digest *digest, size_t *n);
 
-/* ls_pattern_mine_counted of these texts, or of the first n of a group. */
+/*
+ * ls_pattern_mine_counted of these texts, or of the first n of a group.  Patterns after those that are shown may be
+ * without a template and samples.
+ */
 extern ls_pattern_set *ls_pattern_mine_texts(ls_arena *arena, const ls_pattern_text *texts,
 											 size_t n, const ls_pattern_options *options);
 

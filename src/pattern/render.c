@@ -16,6 +16,7 @@ typedef struct renderer
 	draft *drafts;
 	size_t ndrafts;
 	uint32_t *draft_of_signature;
+	uint32_t least; /* patterns of fewer rows are not shown, and need no text */
 } renderer;
 
 /* ---- drafts ---- */
@@ -253,6 +254,8 @@ fill_pattern(renderer *r, draft *d, token_list *list, ls_pattern *p)
 
 	p->id = d->id;
 	p->count = d->count;
+	if (d->count < r->least)
+		return true;
 	p->nsamples = d->nsamples;
 	if (!ls_render_template(m, d, list, &p->template))
 		return false;
@@ -294,13 +297,37 @@ fill_rare(renderer *r, uint32_t *rows, size_t n_rows, uint32_t *pattern_of_row,
 
 			p->id = r->drafts[d].id;
 			p->is_rare = true;
-			if (!ls_display_row(m->arena, m->rows[row], &p->template))
+			if (r->least == 0 && !ls_display_row(m->arena, m->rows[row], &p->template))
 				return false;
 		}
 		patterns[*n - 1].count += row_count(m, row);
 		pattern_of_row[row] = (uint32_t) *n - 1;
 	}
 	return true;
+}
+
+/*
+ * Finds which patterns are certainly not shown, if only those that are shown need a text: those with fewer rows
+ * than the last one shown.  If that is a rare one, all get a text.  `items` has room for twice the drafts.
+ */
+static void
+find_least(renderer *r, sort_item *items)
+{
+	const miner *m = r->m;
+	uint32_t shown = (uint32_t) m->options.max_templates;
+	size_t n = 0;
+
+	if (m->texts == NULL || shown == 0)
+		return;
+	for (size_t i = 0; i < r->ndrafts; i++)
+	{
+		if (r->drafts[i].count > (uint32_t) m->options.rare_threshold)
+			items[n++] = (sort_item){UINT32_MAX - r->drafts[i].count, (uint32_t) i};
+	}
+	if (n <= shown)
+		return;
+	ls_sort_items(items, items + n, n);
+	r->least = UINT32_MAX - (uint32_t) items[shown - 1].key;
 }
 
 ls_pattern_set *
@@ -315,6 +342,7 @@ ls_render_patterns(miner *m)
 	uint32_t *rare;
 	ls_pattern *patterns;
 	sort_item *order;
+	sort_item *drafts_by_rows;
 	uint32_t *place_of;
 	uint32_t *pattern_of_draft;
 
@@ -333,15 +361,18 @@ ls_render_patterns(miner *m)
 	set->rare_line_count = nrare;
 	rare = ls_arena_alloc(m->arena, (nrare + 1) * sizeof(uint32_t));
 	patterns = ls_new_array(m->arena, ls_pattern, n + 1);
+	drafts_by_rows = ls_arena_alloc(m->arena, (r.ndrafts + 1) * 2 * sizeof(sort_item));
 	order = ls_arena_alloc(m->arena, (n + 1) * 2 * sizeof(sort_item));
 	place_of = ls_arena_alloc(m->arena, (n + 1) * sizeof(uint32_t));
 	pattern_of_draft = ls_arena_alloc(m->arena, (r.ndrafts + 1) * sizeof(uint32_t));
 	set->pattern_of_row = ls_arena_alloc(m->arena, (m->nrows + 1) * sizeof(uint32_t));
 	set->patterns = ls_new_array(m->arena, ls_pattern, n + 1);
 	if (rare == NULL || patterns == NULL || order == NULL || place_of == NULL ||
-		pattern_of_draft == NULL || set->pattern_of_row == NULL || set->patterns == NULL)
+		pattern_of_draft == NULL || set->pattern_of_row == NULL || set->patterns == NULL ||
+		drafts_by_rows == NULL)
 		return NULL;
 
+	find_least(&r, drafts_by_rows);
 	n = 0;
 	for (size_t i = 0; i < r.ndrafts; i++)
 	{

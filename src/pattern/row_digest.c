@@ -7,6 +7,8 @@
  * sequences with their counts matter, the texts that may be shown, and the rows of rare
  * patterns.  So rows with equal sequences are one entry with a count and some of their texts:
  * those with the smallest hashes, as many as a pattern has samples, or as rare rows are shown.
+ * Texts of rows that only came along with one whose sequence was found give way to the others.
+ * So if there are enough of these, they need not be made, and no order of rows changes the result.
  * The other rows of the entry count for its first text.
  *
  * Most texts differ only in digits from one before them, and then have its sequence: the miner asks what
@@ -35,7 +37,8 @@ typedef struct entry
 	uint64_t others; /* rows that are in none of the texts */
 	ls_time first;   /* of those */
 	ls_time last;
-	uint64_t highest; /* hash of its texts, once there are as many as are kept */
+	uint64_t highest;       /* hashes above are not kept, once there are as many texts as are; */
+	uint64_t highest_alike; /* of a text that was not read */
 	uint32_t group;
 	uint32_t n;
 	uint32_t capacity;
@@ -58,8 +61,8 @@ typedef struct entry_slot
 #include "src/base/hash_table.h"
 
 /* Texts that are remembered, a power of two; and no more than this share of the memory. */
-#define MOST_KNOWN 65536
-#define KNOWN_SHARE 16
+#define MOST_KNOWN 262144
+#define KNOWN_SHARE 4
 
 struct ls_pattern_digest
 {
@@ -189,7 +192,8 @@ find_entry(ls_pattern_digest *d, uint64_t hash, uint32_t group, entry **found)
 	slot = entry_insert(&d->table, hash, &exists);
 	if (slot == NULL)
 		return false;
-	d->entries[d->n] = (entry){.hash = hash, .group = group, .highest = UINT64_MAX};
+	d->entries[d->n] = (entry){
+		.hash = hash, .group = group, .highest = UINT64_MAX, .highest_alike = UINT64_MAX};
 	*found = &d->entries[d->n++];
 	*slot = (entry_slot){hash, d->n};
 	d->used += sizeof(entry) + 2 * sizeof(entry_slot);
@@ -218,19 +222,37 @@ add_others(entry *e, const ls_pattern_text *text)
 static void
 find_highest(const ls_pattern_digest *d, entry *e)
 {
-	e->highest = UINT64_MAX;
+	uint64_t highest[2] = {0, 0}; /* of alike ones, of read ones */
+	bool all_read = true;
+
+	e->highest = e->highest_alike = UINT64_MAX;
 	if (e->n < d->keep)
 		return;
-	e->highest = 0;
 	for (uint32_t i = 0; i < e->n; i++)
-		e->highest = e->texts[i].hash > e->highest ? e->texts[i].hash : e->highest;
+	{
+		const kept_text *text = &e->texts[i];
+
+		all_read &= text->read;
+		if (text->hash > highest[text->read])
+			highest[text->read] = text->hash;
+	}
+	e->highest_alike = highest[false];
+	if (all_read)
+		e->highest = highest[true];
+}
+
+/* Is a text kept rather than another one? */
+static inline bool
+goes_before(bool read, uint64_t hash, const kept_text *other)
+{
+	return read != other->read ? read : hash < other->hash;
 }
 
 /* A place for a new text, or the one of a text that has to go. */
 static bool
-place_of(ls_pattern_digest *d, entry *e, uint64_t hash, kept_text **place)
+place_of(ls_pattern_digest *d, entry *e, uint64_t hash, bool read, kept_text **place)
 {
-	uint32_t highest = 0;
+	uint32_t last = 0;
 
 	*place = NULL;
 	if (e->n < d->keep && (e->n == 0 || d->used < d->most))
@@ -255,13 +277,13 @@ place_of(ls_pattern_digest *d, entry *e, uint64_t hash, kept_text **place)
 		return true;
 	for (uint32_t i = 1; i < e->n; i++)
 	{
-		if (e->texts[i].hash > e->texts[highest].hash)
-			highest = i;
+		if (goes_before(e->texts[last].read, e->texts[last].hash, &e->texts[i]))
+			last = i;
 	}
-	if (hash > e->texts[highest].hash)
+	if (!goes_before(read, hash, &e->texts[last]))
 		return true;
-	add_others(e, &e->texts[highest].text);
-	*place = &e->texts[highest];
+	add_others(e, &e->texts[last].text);
+	*place = &e->texts[last];
 	return true;
 }
 
@@ -301,7 +323,7 @@ add_to_entry(ls_pattern_digest *d, entry *e, const ls_pattern_text *text, bool r
 	}
 	d->rows += text->rows;
 	e->rows += text->rows;
-	if (hash > e->highest)
+	if (hash > (read ? e->highest : e->highest_alike))
 	{
 		add_others(e, text);
 		return true;
@@ -312,12 +334,16 @@ add_to_entry(ls_pattern_digest *d, entry *e, const ls_pattern_text *text, bool r
 
 		if (e->texts[i].hash != hash || !ls_str_eq(same->text, text->text))
 			continue;
-		e->texts[i].read |= read;
+		if (read && !e->texts[i].read)
+		{
+			e->texts[i].read = true;
+			find_highest(d, e);
+		}
 		same->rows += text->rows;
 		add_times(&same->first, &same->last, text->first, text->last);
 		return true;
 	}
-	if (!place_of(d, e, hash, &place))
+	if (!place_of(d, e, hash, read, &place))
 		return false;
 	if (place == NULL)
 	{
@@ -359,6 +385,12 @@ add_to_last(ls_pattern_digest *d, const ls_pattern_text *given, bool read)
 }
 
 bool
+ls_pattern_digest_keeps_alike(const ls_pattern_digest *d)
+{
+	return d->last > 0 && d->entries[d->last - 1].highest_alike > 0;
+}
+
+bool
 ls_pattern_digest_add_alike(ls_pattern_digest *d, const ls_pattern_text *text)
 {
 	return add_to_last(d, text, false);
@@ -379,9 +411,7 @@ sort_texts(entry *e)
 		kept_text text = e->texts[i];
 		uint32_t k = i;
 
-		for (; k > 0 &&
-			   (text.read != e->texts[k - 1].read ? text.read : text.hash < e->texts[k - 1].hash);
-			 k--)
+		for (; k > 0 && goes_before(text.read, text.hash, &e->texts[k - 1]); k--)
 			e->texts[k] = e->texts[k - 1];
 		e->texts[k] = text;
 	}

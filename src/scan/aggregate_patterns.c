@@ -244,13 +244,20 @@ examples_of(const ls_aggregate *m, const texts *t)
 static void
 add_waiting(ls_aggregate *m, texts *t, const waiting_text *w, const ls_time *times)
 {
+	ls_pattern_text others = w->text;
 	uint16 place;
 
 	add_text(m, &w->text, ls_pattern_digest_add);
-	if (w->rows == NULL)
+	others.rows = w->rows == NULL ? 0 : w->rows->rows - w->text.rows;
+	if (others.rows == 0)
 		return;
+	if (!ls_pattern_digest_keeps_alike(m->digest))
+	{
+		add_text(m, &others, ls_pattern_digest_add_alike);
+		return;
+	}
 	place = w->rows->head;
-	for (uint64 others = w->rows->rows - w->text.rows; others > 0; others--)
+	for (; others.rows > 0; others.rows--)
 	{
 		place = m->tallies->next[place];
 		add_row(m, t, place, times[t->rows->rows[place]], true);

@@ -425,6 +425,45 @@ test_digest(void)
 	(void) ls_pattern_digest_add(a, &(ls_pattern_text){few[0], 7, 5, 6});
 	(void) ls_pattern_digest_add_alike(a, &(ls_pattern_text){few[2], 4, 3, 9});
 	ok(ls_pattern_digest_left_out(a) == 11, "... and is left out with it");
+	ok(!ls_pattern_digest_keeps_alike(a), "... so no text is needed");
+
+	/* Texts that only came along give way to those that were read, in any order. */
+	o.rare_threshold = 1;
+	o.max_samples = 2;
+	a = ls_pattern_digest_make(arena, &o, (size_t) 1 << 20);
+	(void) ls_pattern_digest_add(a, &(ls_pattern_text){few[0], 7, 5, 6});
+	(void) ls_pattern_digest_add_alike(a, &(ls_pattern_text){few[2], 4, 3, 9});
+	ok(ls_pattern_digest_keeps_alike(a), "a text that came along is kept if others are few");
+	(void) ls_pattern_digest_add(a, &(ls_pattern_text){LS_STR("port 333"), 1, 5, 6});
+	ok(!ls_pattern_digest_keeps_alike(a), "... and not if there are enough that were read");
+	(void) ls_pattern_digest_add_alike(a, &(ls_pattern_text){LS_STR("port 0"), 2, 1, 2});
+	is_str(digest_lines(a, &o, &total), "[14x] port <NUM>  e.g. port 1 | port 333\n",
+		   "... which the samples are");
+	b = ls_pattern_digest_make(arena, &o, (size_t) 1 << 20);
+	(void) ls_pattern_digest_add(b, &(ls_pattern_text){LS_STR("port 333"), 1, 5, 6});
+	(void) ls_pattern_digest_add_alike(b, &(ls_pattern_text){LS_STR("port 0"), 2, 1, 2});
+	(void) ls_pattern_digest_add_alike(b, &(ls_pattern_text){few[2], 4, 3, 9});
+	(void) ls_pattern_digest_add_alike(b, &(ls_pattern_text){few[0], 6, 5, 6});
+	(void) ls_pattern_digest_add(b, &(ls_pattern_text){few[0], 1, 5, 6});
+	ok(ls_str_eq(digest_lines(b, &o, &total), digest_lines(a, &o, &total)),
+	   "... in another order of the texts, too");
+	texts = ls_pattern_digest_texts(b, &n_texts);
+	for (size_t i = 0; i < n_texts; i++)
+	{
+		first = texts[i].first < first ? texts[i].first : first;
+		total -= texts[i].rows;
+	}
+	ok(n_texts == 2 && total == 0 && texts[0].first == 1, "... with the rows and times of all");
+
+	/* Patterns that are not shown need no text. */
+	for (o.max_templates = 1; o.max_templates < 40; o.max_templates += 6)
+	{
+		a = ls_pattern_digest_make(arena, &o, (size_t) 1 << 30);
+		(void) digest_rows(a, rows.rows, n, 0, 1);
+		ok(ls_str_eq(digest_lines(a, &o, &total),
+					 lines_of(ls_pattern_mine(arena, rows.rows, n, &o))),
+		   "the first patterns are those of all rows");
+	}
 }
 
 /* A copy of the row in which each digit is another one. */
