@@ -3,9 +3,9 @@
  * arena.c
  *	  Bump allocation with a limit, and growing buffers in it.
  *
- * Small blocks are carved from chunks of 64 kB; a block of more than a
- * quarter chunk gets a chunk of its own, so that growing it can give the old
- * one back.
+ * Small blocks are carved from chunks; a block of more than 16 kB gets a chunk of its own, so that
+ * growing it can give the old one back.  Chunks grow with the arena, from 64 kB to 8 MB: the
+ * system then needs to be asked less often, and can give huge pages.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #define ARENA_CHUNK 65536
+#define ARENA_LAST_CHUNK (8 * 1024 * 1024)
 #define ARENA_LARGE (ARENA_CHUNK / 4)
 #define ARENA_ALIGN(n) (((n) + 15) & ~(uintptr_t) 15)
 
@@ -117,6 +118,17 @@ take(ls_arena *arena, size_t size)
 	return true;
 }
 
+/* A quarter of what is there, so that at most that is in vain. */
+static size_t
+next_chunk(const ls_arena *arena)
+{
+	size_t size = arena->used / 4;
+
+	if (size < ARENA_CHUNK)
+		return ARENA_CHUNK;
+	return size < ARENA_LAST_CHUNK ? size : ARENA_LAST_CHUNK;
+}
+
 void *
 ls_arena_alloc(ls_arena *arena, size_t size)
 {
@@ -144,7 +156,7 @@ ls_arena_alloc(ls_arena *arena, size_t size)
 	chunk = arena->small;
 	if (chunk == NULL || chunk->size - chunk->used < need)
 	{
-		chunk = add_chunk(arena, &arena->small, ARENA_CHUNK);
+		chunk = add_chunk(arena, &arena->small, next_chunk(arena));
 		if (chunk == NULL)
 			return NULL;
 	}
