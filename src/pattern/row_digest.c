@@ -192,8 +192,8 @@ find_entry(ls_pattern_digest *d, uint64_t hash, uint32_t group, entry **found)
 	slot = entry_insert(&d->table, hash, &exists);
 	if (slot == NULL)
 		return false;
-	d->entries[d->n] = (entry){
-		.hash = hash, .group = group, .highest = UINT64_MAX, .highest_alike = UINT64_MAX};
+	d->entries[d->n] =
+		(entry){.hash = hash, .group = group, .highest = UINT64_MAX, .highest_alike = UINT64_MAX};
 	*found = &d->entries[d->n++];
 	*slot = (entry_slot){hash, d->n};
 	d->used += sizeof(entry) + 2 * sizeof(entry_slot);

@@ -708,8 +708,8 @@ find_header_keys(ls_groups *g, header_keys *k)
 		bool nowhere = f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0;
 
 		if (f->field.source == LS_SOURCE_INDEX)
-			k->codes[i] =
-				ls_group_intern(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
+			k->codes[i] = ls_group_intern(
+				g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
 		else if (f->field.source == LS_SOURCE_COLUMNS && f->field.named == LS_FIELD_LEVEL &&
 				 k->level < 0)
 			k->level = i;
