@@ -44,7 +44,8 @@ BEGIN
 		'version', (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'logsvc'),
 		'workers', (SELECT count(*) FROM pg_stat_activity a WHERE a.datid = (SELECT d.oid FROM pg_database d
 			WHERE d.datname = current_database()) AND a.backend_type LIKE 'logsvc %'
-			AND a.backend_type NOT IN ('logsvc launcher', 'logsvc probe')),
+			-- These run where the service does not, too.
+			AND a.backend_type NOT IN ('logsvc launcher', 'logsvc probe', 'logsvc watcher')),
 		'shards', CASE WHEN parts = ARRAY['logsvc_internal.part'::regclass] THEN 0 ELSE cardinality(parts) END,
 		'bytes', (SELECT coalesce(sum(pg_total_relation_size(i.inhrelid)), 0) FROM pg_inherits i
 			WHERE i.inhparent = ANY (parts || queues)));

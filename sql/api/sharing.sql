@@ -108,7 +108,8 @@ BEGIN
 	IF NOT logsvc_internal.follows() THEN
 		RETURN NULL;
 	END IF;
-	SELECT u.subenabled AS enabled, coalesce(a.last_msg_receipt_time > now() - interval '1 minute', false) AS hears,
+	-- A process that has just begun has a time of receipt, too.
+	SELECT u.subenabled AS enabled, coalesce(a.received_lsn IS NOT NULL AND a.last_msg_receipt_time > now() - interval '1 minute', false) AS hears,
 		(SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = u.oid AND r.srsubstate NOT IN ('r', 's')) AS waiting
 	INTO state FROM pg_subscription u LEFT JOIN pg_stat_subscription a ON a.subid = u.oid AND a.relid IS NULL
 	WHERE u.subname = 'logsvc_accounts' AND u.subdbid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());

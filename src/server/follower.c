@@ -80,10 +80,16 @@ ls_follower_register(void)
 
 /* ---- does it follow? ---- */
 
+Oid
+ls_subscription(void)
+{
+	return get_subscription_oid("logsvc_accounts", true);
+}
+
 bool
 ls_follows(void)
 {
-	return OidIsValid(get_subscription_oid("logsvc_accounts", true));
+	return OidIsValid(ls_subscription());
 }
 
 static void

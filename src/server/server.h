@@ -450,6 +450,9 @@ extern void ls_follower_register(void);
 /* Has this database its accounts from another server?  In a transaction. */
 extern bool ls_follows(void);
 
+/* The subscription by which it has them; InvalidOid: it has its own. */
+extern Oid ls_subscription(void);
+
 /* On such a server, the age of the accounts in ms; -1: not known. */
 extern int64 ls_follower_age(void);
 

@@ -21,8 +21,8 @@
  * On a worker node of Citus nothing runs: CREATE EXTENSION on the coordinator made the extension
  * there, too, and a second service would answer for an empty store.  Nor does anything run when Citus
  * has moved the events to another server.  No session tells when that happens, so where Citus is
- * loaded a probe looks every 10 seconds.  On a server that has its accounts from another one nothing
- * runs either, because organizations have their events on the other one.
+ * loaded a probe looks every 10 seconds.  On a server that has its accounts from another one only the
+ * watcher runs, because organizations have their events on the other one.
  *
  * Everything that keeps the service from running is said once, when it
  * becomes so, with the setting to change.
@@ -118,6 +118,8 @@ look_for_extension(void *context)
 	{
 		/* Who ends that tells the launcher, if this is the database. */
 		service->database = MyDatabaseId;
+		/* What is counted must be counted again when it does not follow any more. */
+		service->primary = false;
 		service->state = LS_SERVICE_FOLLOWER;
 		return;
 	}
@@ -361,8 +363,9 @@ ls_workers_wanted(ls_worker_kind kind)
 {
 	int n = 0;
 
+	if (ls_service_get()->state == LS_SERVICE_FOLLOWER)
+		return kind == LS_WORKER_WATCHER && !RecoveryInProgress() ? 1 : 0;
 	if (ls_service_get()->state == LS_SERVICE_WORKER_NODE ||
-		ls_service_get()->state == LS_SERVICE_FOLLOWER ||
 		ls_service_get()->state == LS_SERVICE_ELSEWHERE ||
 		(!ls_service_get()->primary && !runs_on_standby(kind)))
 		return 0;
@@ -475,7 +478,8 @@ is_wanted(const ls_slot *slot)
 	if (service->pauses > 0 || IsBinaryUpgrade || slot->index >= ls_workers_wanted(slot->kind))
 		return false;
 	return service->state == LS_SERVICE_READY ||
-		   (service->state == LS_SERVICE_WRONG_VERSION && slot->kind == LS_WORKER_GATEWAY);
+		   (service->state == LS_SERVICE_WRONG_VERSION && slot->kind == LS_WORKER_GATEWAY) ||
+		   (service->state == LS_SERVICE_FOLLOWER && slot->kind == LS_WORKER_WATCHER);
 }
 
 /*

@@ -24,6 +24,10 @@
  * something may have been revoked here.  So while there are any, the watcher writes a heartbeat
  * each second (sql/api/sharing.sql).  Others have tasks that take longer.  No tenant can lock that row.
  *
+ * On such a server the watcher runs alone.  There a tenant could hold up the accounts of all: a row that
+ * it inserts refers to its organization, and keeps changes of that from being applied until its
+ * transaction ends.  So it looks each second at what the subscription is waiting for.
+ *
  *-------------------------------------------------------------------------
  */
 #include "src/workers/workers.h"
@@ -33,17 +37,20 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "replication/worker_internal.h"
 #include "storage/procarray.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
-#define LOOK_AGAIN 50    /* ms between looks, while there is such a request */
-#define PATIENCE 200     /* ms that a request waits for a lock before a session is ended */
-#define NEXT_PATIENCE 20 /* the same for further locks of a request for which one was ended */
-#define MAX_DEPTH 4      /* workers that wait for each other */
-#define HEARTBEAT 1000   /* ms between heartbeats, while there are nodes */
+#define LOOK_AGAIN 50     /* ms between looks, while there is such a request */
+#define PATIENCE 200      /* ms that a request waits for a lock before a session is ended */
+#define NEXT_PATIENCE 20  /* the same for further locks of a request for which one was ended */
+#define MAX_DEPTH 4       /* workers that wait for each other */
+#define HEARTBEAT 1000    /* ms between heartbeats, while there are nodes */
+#define LOOK_AT_NODE 1000 /* ms between looks at the subscription, on a node */
+#define EAGER_LOOKS 100   /* while those who come after one that was ended have less time */
 #define REMEMBERED 64
 
 /* A heartbeat waits no longer for a lock: a revocation may need the watcher. */
@@ -57,6 +64,9 @@ static struct
 	uint64 request;
 	bool ended; /* a session was ended for it */
 } watched[LS_MAX_POOL];
+
+/* Instead of a request: changes of accounts, on a server that has them from another one. */
+#define OF_SUBSCRIPTION 0
 
 /* Sessions that were ended, in turn: one takes a moment to end, and is logged once. */
 static struct
@@ -111,7 +121,10 @@ log_once(int pid, Oid user, uint64 request)
 	ereport(LOG,
 			errmsg("logsvc ended a session of role \"%s\" (process %d)",
 				   GetUserNameFromId(user, true), pid),
-			errdetail("A request that takes rights away was waiting for a lock of it."));
+			request == OF_SUBSCRIPTION
+				? errdetail("The subscription that applies changes of accounts was waiting for a "
+							"lock of it.")
+				: errdetail("A request that takes rights away was waiting for a lock of it."));
 }
 
 /* Ends the tenants' sessions that a process waits for.  True: there was one. */
@@ -148,12 +161,53 @@ end_blockers(PGPROC *waiting, int pid, long patience, uint64 request, int depth)
 	return any;
 }
 
+/* What one look has found. */
+typedef struct looks
+{
+	bool again;   /* something waits, or may */
+	bool follows; /* it has its accounts from another server */
+} looks;
+
+/* The process that applies changes of accounts, and its number; NULL: it does not run. */
+static PGPROC *
+process_of_subscription(Oid subscription, int *pid)
+{
+	LogicalRepWorker *worker;
+	PGPROC *proc = NULL;
+
+	LWLockAcquire(LogicalRepWorkerLock, LW_SHARED);
+	worker = logicalrep_worker_find(subscription, InvalidOid, true);
+	if (worker != NULL && worker->proc != NULL)
+	{
+		proc = worker->proc;
+		*pid = proc->pid;
+	}
+	LWLockRelease(LogicalRepWorkerLock);
+	return proc;
+}
+
 static void
 look(void *context)
 {
-	bool *again = context;
+	static int eager = 0;
+	looks *found = context;
 	long patience = Min(PATIENCE, ls_lock_timeout / 4);
+	Oid subscription = ls_subscription();
 
+	found->follows = OidIsValid(subscription);
+	if (found->follows)
+	{
+		int pid = 0;
+		PGPROC *proc = process_of_subscription(subscription, &pid);
+
+		if (proc != NULL &&
+			end_blockers(proc, pid, eager > 0 ? Min(patience, NEXT_PATIENCE) : patience,
+						 OF_SUBSCRIPTION, 0))
+			eager = EAGER_LOOKS;
+		else if (eager > 0)
+			eager--;
+		found->again = eager > 0 || (proc != NULL && waited(proc) >= 0);
+	}
 	for (int i = 0; i < LS_MAX_POOL; i++)
 	{
 		ls_slot *slot = ls_slot_get(LS_WORKER_EXECUTOR, i);
@@ -162,7 +216,7 @@ look(void *context)
 
 		if (request == 0 || proc == NULL)
 			continue;
-		*again = true;
+		found->again = true;
 		if (watched[i].request != request)
 		{
 			watched[i].request = request;
@@ -225,19 +279,18 @@ logsvc_wake_watcher(PG_FUNCTION_ARGS)
 void
 ls_watcher_loop(ls_slot *slot)
 {
-	bool again;
 	long next;
 
 	do
 	{
+		looks found = {false, false};
 		ls_caught caught;
 
-		again = false;
-		if (!ls_transaction(look, &again, &caught))
+		if (!ls_transaction(look, &found, &caught))
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not look at locks: %s", caught.format));
-		next = keep_heartbeat();
-		if (again)
+		next = found.follows ? LOOK_AT_NODE : keep_heartbeat();
+		if (found.again)
 			next = next < 0 ? LOOK_AGAIN : Min(next, LOOK_AGAIN);
 	} while (ls_worker_wait(next));
 }

@@ -40,7 +40,7 @@ foreach my $worker (@workers)
 		sprintf '%s: what is revoked is refused within a second (%.0f ms)', $worker->node->name, 1000 * (time - $before));
 }
 is($t->sql(q{SELECT count(*) FROM logsvc.node_status() WHERE role = 'follower' AND answers AND found = ''}), 2, 'the coordinator sees both');
-ok(!(grep { $_ } map { $_->workers('^logsvc (?!launcher|probe)') } @workers), 'the service runs on none of them');
+ok(!(grep { $_ } map { $_->workers('^logsvc (?!launcher|probe|watcher)') } @workers), 'the service runs on none of them');
 
 # Numbers and distributed tables do not get in each other's way.
 $t->sql('SELECT logsvc.distribute()');

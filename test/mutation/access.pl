@@ -292,6 +292,8 @@ my @mutations = (
 		'test/t/service/unheard_node.pl'],
 	['nodes: a heartbeat of a session', 'src/server/follower.c', '!IsLogicalWorker() || ', '', 'test/t/service/unheard_node.pl'],
 	['nodes: a heartbeat of the future', 'src/server/follower.c', 'if (sent > now)', 'if (sent == 0)', 'test/t/service/unheard_node.pl'],
+	['nodes: tenants in the way', 'src/workers/watcher.c', 'found->follows = OidIsValid(subscription);', 'found->follows = false;',
+		'test/t/service/unheard_node.pl'],
 	['nodes: tables that are still copied', 'sql/api/table_functions.sql', "r.srsubstate NOT IN ('r', 's')", "r.srsubstate = 'x'",
 		'test/t/service/unheard_node.pl'],
 	['revoking: a route', 'src/api/handlers.c', 'case LS_ROUTE_TOKEN_REVOKE:', '', @revoking],

@@ -16,7 +16,7 @@ my $acme = $org{acme};
 
 my $connection = 'host=' . $t->node->host . ' port=' . $t->node->port . ' dbname=postgres user=link';
 sub follow { return $f->sql_error("SELECT logsvc.follow($_[0], '" . ($_[1] // $connection) . "')"); }
-sub running { return scalar grep { $_ } $f->workers('^logsvc (?!launcher|probe)'); }
+sub running { return scalar grep { $_ } $f->workers('^logsvc (?!launcher|probe|watcher)'); }
 sub nodes { return $t->sql(q{SELECT string_agg(concat_ws(' ', node, role, answers, nullif(found, '')), '; ' ORDER BY node) FROM logsvc.node_status() WHERE node IS NOT NULL}); }
 # The same rows here and there, of all tables and columns that are shared.  The heartbeat is
 # another one each second.
@@ -201,7 +201,8 @@ is($t->sql('SELECT logsvc.remove_node(1)'), '{"node": 1, "removed": true}', 'now
 is(($t->sql_error('SELECT logsvc.remove_node(1)'))[1], 'LS301', 'once');
 is($t->sql('SELECT logsvc.unshare_accounts()'), '{"nodes": 0, "shared": false}', 'and nothing is shared');
 $f->organization('again');
-is($f->http(GET => '/readyz')->{status}, 200, 'the second is a server of its own');
+$f->wait_ready;
+is($f->http(POST => '/api/v1/logs', token => $f->organization('more')->{ingest_key}, json => { event => 'x' })->{status}, 202, 'the second is a server of its own');
 
 $_->stop foreach $t, $f;
 done_testing;

@@ -78,7 +78,7 @@ $f->sql(q{INSERT INTO logsvc_internal.role_binding (role_oid, role_name, organiz
 	SELECT 'bound'::regrole, 'bound', id FROM logsvc_internal.organization WHERE slug = 'globex'});
 
 my %session = map { $_ => $f->node->background_psql('postgres', extra_params => [ '-U', $_ =~ /bound|operator/ ? $_ : 'tenant' ], on_error_stop => 0) }
-	qw(token key revoked snapshot bound operator user);
+	qw(token key revoked snapshot bound operator);
 sub ask
 {
 	my ($name, $sql) = @_;
@@ -89,8 +89,7 @@ sub ask
 }
 ask($_->[0], "SELECT logsvc.use_token('$_->[1]')") foreach [ token => $acme->{token} ], [ key => $acme->{full_key} ], [ revoked => $acme->{read_key} ], [ snapshot => $org{globex}{token} ];
 ask('operator', "SELECT logsvc.act_as('acme')");
-ask('user', 'RESET ROLE');
-my %before = map { $_ => ask($_) } grep { $_ ne 'user' } sort keys %session;
+my %before = map { $_ => ask($_) } sort keys %session;
 is_deeply(\%before, { token => 'owner', key => 'key', revoked => 'key', snapshot => 'owner', bound => 'role', operator => 'operator' }, 'sessions') or diag explain \%before;
 ask('snapshot', 'BEGIN ISOLATION LEVEL REPEATABLE READ');
 ask('snapshot');
@@ -222,6 +221,36 @@ foreach my $signal (qw(TERM KILL))
 	ok(wait_until(sub { nodes() eq 'node 1 t' && doctor($f) =~ /^ok/ }), '... and all is well') or diag nodes(), doctor($f);
 }
 
+# ---- tenants do not hold it up ----
+
+# What a tenant writes refers to its organization: changes of that are not applied until it commits.
+$log = $f->log_position;
+foreach my $user (qw(tenant operator))
+{
+	my $in_the_way = $f->node->background_psql('postgres', extra_params => [ '-U', $user ], on_error_stop => 0);
+	$in_the_way->query($user eq 'tenant' ? "SELECT logsvc.use_token('$acme->{token}')" : "SELECT logsvc.act_as('acme')");
+	$in_the_way->query(q{BEGIN; SELECT logsvc.delete_logs('index=main earliest=-1h', 'x')});
+	my $pid = $in_the_way->query('SELECT pg_backend_pid()');
+	is($f->sql("SELECT state FROM pg_stat_activity WHERE pid = $pid"), 'idle in transaction', "$user: a session that has written something");
+	$t->sql(qq{UPDATE logsvc_internal.organization SET name = '$user' WHERE slug = 'acme'});
+	my $name = q{SELECT name FROM logsvc_internal.organization WHERE slug = 'acme'};
+	if ($user eq 'tenant')
+	{
+		ok(wait_until(sub { $f->sql($name) eq $user }, 4), '... is ended when the subscription waits for it');
+		like($f->log_text($log), qr/logsvc ended a session of role "tenant" \(process $pid\)\n.*The subscription that applies changes of accounts was waiting/, '... which the log says');
+		is($f->sql("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"), 0, '... so it is gone');
+		ok(hears(), '... and nobody is refused');
+	}
+	else
+	{
+		ok(wait_until(\&refuses, 20), '... is not ended');
+		like(doctor($f, 'lock waits'), qr/^warning process $pid of operator holds /, '... but doctor names it');
+		$in_the_way->query('ROLLBACK');
+		ok(wait_until(sub { $f->sql($name) eq $user && hears() }, 20), '... and when it is over everything goes on');
+	}
+	eval { $in_the_way->quit };
+}
+
 # ---- a slot that is lost ----
 
 $t->set('max_slot_wal_keep_size', '1MB');
@@ -270,7 +299,8 @@ foreach my $server ($t, $f)
 $f->sql('SELECT logsvc.unfollow()');
 is($f->sql('SELECT count(*) FROM logsvc_internal.heartbeat'), 0, 'without a first server nothing is heard');
 $f->organization('own');
-is($f->http(GET => '/readyz')->{status}, 200, 'and nothing need be') if wait_until(sub { $f->http(GET => '/readyz')->{status} == 200 });
+$f->wait_ready;
+is($f->http(GET => '/api/v1/search', token => $f->organization('more')->{read_key}, query => { q => '*' })->{status}, 200, 'and nothing need be');
 is($f->sql(q{SELECT count(value) FROM logsvc.metrics WHERE name = 'logsvc_standby_lag_seconds'}), 0, 'nor is there a figure');
 $t->sql('SELECT logsvc.remove_node(1)');
 $t->sql('SELECT logsvc.unshare_accounts()');
