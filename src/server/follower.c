@@ -4,7 +4,8 @@
  *	  Does this database have its accounts from another server, and how old are they?
  *
  * The subscription says so, and nothing else, so that the two cannot disagree: who takes it away by
- * hand gets a server of its own.  sql/api/sharing.sql makes it.
+ * hand gets a server of its own.  sql/api/sharing.sql makes it.  From PostgreSQL 16 on members of
+ * pg_create_subscription can make one of that name: it must not stop the service.
  *
  * How old they are.  The other server writes a heartbeat each second, and the subscription
  * applies it after everything that was committed before.  So what matters is when it was
@@ -25,7 +26,10 @@
  */
 #include "src/server/server.h"
 
+#include "access/htup_details.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_subscription.h"
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
@@ -34,7 +38,6 @@
 #include "replication/slot.h"
 #include "storage/lwlock.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
@@ -80,10 +83,37 @@ ls_follower_register(void)
 
 /* ---- does it follow? ---- */
 
+/* May one of that role's subscriptions bring accounts?  Only superusers follow, as the extension's owner. */
+static bool
+is_trusted(Oid owner)
+{
+	Oid schema = get_namespace_oid("logsvc_internal", true);
+	HeapTuple tuple;
+	bool owns;
+
+	if (superuser_arg(owner))
+		return true;
+	tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
+	owns = HeapTupleIsValid(tuple) && ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner == owner;
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return owns;
+}
+
 Oid
 ls_subscription(void)
 {
-	return get_subscription_oid("logsvc_accounts", true);
+	HeapTuple tuple = SearchSysCache2(SUBSCRIPTIONNAME, ObjectIdGetDatum(MyDatabaseId),
+									  CStringGetDatum("logsvc_accounts"));
+	Form_pg_subscription form;
+	Oid result;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	form = (Form_pg_subscription) GETSTRUCT(tuple);
+	result = is_trusted(form->subowner) ? form->oid : InvalidOid;
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 bool

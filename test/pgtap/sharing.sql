@@ -1,6 +1,6 @@
 -- Tables that other servers have by logical replication: what it needs, and what acts there.
 -- Numbers of batches of several servers.
-SELECT plan(33);
+SELECT plan(38);
 
 CREATE TEMP VIEW shared AS SELECT c.oid, c.oid::regclass AS name, s.without, c.relreplident, c.relpersistence, c.relkind, c.relforcerowsecurity
 FROM logsvc_internal.shared_tables() s JOIN pg_class c ON c.oid = s.shared;
@@ -79,6 +79,24 @@ SELECT lives_ok($$ SELECT logsvc_internal.note_heartbeat(now()) $$, 'a heartbeat
 SELECT is(logsvc_internal.accounts_age(), NULL, 'is none');
 SELECT logsvc_internal.send_heartbeat() \g /dev/null
 SELECT results_eq('SELECT answers FROM logsvc_internal.heartbeat', $$ VALUES ('{}'::timestamptz[]) $$, 'without nodes nobody has answered');
+
+-- From PostgreSQL 16 on others than superusers make subscriptions.
+SET client_min_messages = error;
+CREATE ROLE maker;
+CREATE PUBLICATION nothing;
+CREATE SUBSCRIPTION logsvc_accounts CONNECTION 'host=/nowhere' PUBLICATION nothing WITH (connect = false, slot_name = NONE, enabled = false);
+RESET client_min_messages;
+SELECT ok(logsvc_internal.follows() AND logsvc_internal.accounts_too_old(), 'a superuser''s subscription makes a follower, which has heard nothing');
+UPDATE pg_subscription SET subowner = 'maker'::regrole WHERE subname = 'logsvc_accounts';
+SELECT ok(NOT logsvc_internal.follows() AND NOT logsvc_internal.accounts_too_old(), 'that of somebody else makes none');
+ALTER SCHEMA logsvc_internal OWNER TO maker;
+SELECT ok(logsvc_internal.follows(), 'the owner of the extension may be no superuser any more');
+ALTER SCHEMA logsvc_internal OWNER TO CURRENT_USER;
+SELECT is(logsvc_internal.follows(), false, 'it is the owner that counts');
+DROP SUBSCRIPTION logsvc_accounts;
+SELECT is(logsvc_internal.follows(), false, 'and without one there is none');
+DROP PUBLICATION nothing;
+DROP ROLE maker;
 
 -- ---- numbers ----
 
