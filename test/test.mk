@@ -38,7 +38,8 @@ tmp-install: all
 
 # Programs that TAP tests run.
 include test/unit/gateway.mk
-TEST_PROGRAMS = $(if $(TEST_TAP),build/unit/openapi) $(if $(strip $(foreach t,gateway service/workers,$(findstring $(t),$(TEST_TAP)))),build/unit/gateway_host_checked)
+TEST_PROGRAMS = $(if $(TEST_TAP),build/unit/openapi) $(if $(strip $(foreach t,gateway service/workers,$(findstring $(t),$(TEST_TAP)))),build/unit/gateway_host_checked) \
+	$(if $(findstring service/node_clocks,$(TEST_TAP)),build/unit/clock.so)
 
 # A real identity provider and real exporters from npm; with Node when there is none.
 TEST_NPM = $(if $(strip $(foreach t,openid openapi otlp_sdk loggers resend mcp object_store loki_tail,$(findstring $(t),$(TEST_TAP)))),build/npm/installed)

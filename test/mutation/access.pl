@@ -292,6 +292,10 @@ my @mutations = (
 		'test/t/service/unheard_node.pl'],
 	['nodes: a heartbeat of a session', 'src/server/follower.c', '!IsLogicalWorker() || ', '', 'test/t/service/unheard_node.pl'],
 	['nodes: a heartbeat of the future', 'src/server/follower.c', 'if (sent > now)', 'if (sent == 0)', 'test/t/service/unheard_node.pl'],
+	['nodes: a clock that is set back', 'src/server/follower.c', 'Max(Max(GetCurrentTimestamp() - time, steady), 0)', 'Max(GetCurrentTimestamp() - time, 0)',
+		'test/t/service/node_clocks.pl'],
+	['nodes: a machine that has slept', 'src/server/follower.c', 'Max(Max(GetCurrentTimestamp() - time, steady), 0)', 'Max(steady, 0)',
+		'test/t/service/node_clocks.pl'],
 	['nodes: tenants in the way', 'src/workers/watcher.c', 'found->follows = OidIsValid(subscription);', 'found->follows = false;',
 		'test/t/service/unheard_node.pl'],
 	['nodes: tables that are still copied', 'sql/api/table_functions.sql', "r.srsubstate NOT IN ('r', 's')", "r.srsubstate = 'x'",
@@ -543,7 +547,8 @@ sub try_one
 	}
 	# Programs that tests run: all of t/ one, tests of the gateway alone another.
 	my @targets = ('tmp-install', (grep { m{/t/} } @tests) ? 'build/unit/openapi' : (),
-		(grep { m{/gateway/} } @tests) ? 'build/unit/gateway_host_checked' : ());
+		(grep { m{/gateway/} } @tests) ? 'build/unit/gateway_host_checked' : (),
+		(grep { m{/node_clocks} } @tests) ? 'build/unit/clock.so' : ());
 	my $result = run($log, 'make', '-s', 'DEBUG=1', @targets) == 0 ? 'SURVIVED' : 'does not build';
 	if ($result eq 'SURVIVED')
 	{
