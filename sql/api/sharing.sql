@@ -113,7 +113,10 @@ BEGIN
 		(SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = u.oid AND r.srsubstate NOT IN ('r', 's')) AS waiting
 	INTO state FROM pg_subscription u LEFT JOIN pg_stat_subscription a ON a.subid = u.oid AND a.relid IS NULL
 	WHERE u.subname = 'logsvc_accounts' AND u.subdbid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
-	IF NOT state.enabled THEN
+	IF EXISTS (SELECT FROM logsvc_internal.heartbeat h WHERE h.number = 0) THEN
+		problem := 'changes were missed (the slot is not the one that was read before, or this server is a restored copy): '
+			'unfollow and follow again';
+	ELSIF NOT state.enabled THEN
 		problem := 'the subscription is disabled';
 	ELSIF NOT state.hears THEN
 		problem := 'the other server sends nothing: the log of this one, and node_status() there, say why';
@@ -145,7 +148,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $
 	INSERT INTO logsvc_internal.heartbeat AS h (answers)
 	SELECT coalesce(array_agg(n.reply_time ORDER BY i.node), '{}')
 	FROM generate_series(1, (SELECT max(n.node) FROM nodes n)) AS i (node) LEFT JOIN nodes n USING (node)
-	ON CONFLICT (one) DO UPDATE SET written_at = excluded.written_at, answers = excluded.answers
+	ON CONFLICT (one) DO UPDATE SET number = h.number + 1, written_at = excluded.written_at, answers = excluded.answers
 $$;
 COMMENT ON FUNCTION logsvc_internal.send_heartbeat() IS
 'For the watcher, each second while there are nodes: tells them that this server is there';

@@ -1,6 +1,6 @@
 -- Tables that other servers have by logical replication: what it needs, and what acts there.
 -- Numbers of batches of several servers.
-SELECT plan(38);
+SELECT plan(41);
 
 CREATE TEMP VIEW shared AS SELECT c.oid, c.oid::regclass AS name, s.without, c.relreplident, c.relpersistence, c.relkind, c.relforcerowsecurity
 FROM logsvc_internal.shared_tables() s JOIN pg_class c ON c.oid = s.shared;
@@ -52,7 +52,7 @@ SELECT is_empty($$
 	WHERE NOT t.tgisinternal AND t.tgenabled <> 'O'
 		AND t.tgfoid NOT IN ('logsvc_internal.access_changed'::regproc, 'logsvc_internal.heartbeat_arrived'::regproc)
 $$, 'where they are copied, only caches are told, and a heartbeat is noted');
-SELECT is(t.tgenabled::text || t.tgtype, 'R' || (1 + 4 + 16), 'which only a copy does, for each row that is inserted or updated')
+SELECT is(t.tgenabled::text || t.tgtype, 'R' || (1 + 2 + 4 + 16), 'which only a copy does, for each row that is inserted or updated')
 FROM pg_trigger t WHERE t.tgfoid = 'logsvc_internal.heartbeat_arrived'::regproc;
 -- Bits of tgtype: 1 row, 32 TRUNCATE.
 SELECT is_empty($$
@@ -79,6 +79,15 @@ SELECT lives_ok($$ SELECT logsvc_internal.note_heartbeat(now()) $$, 'a heartbeat
 SELECT is(logsvc_internal.accounts_age(), NULL, 'is none');
 SELECT logsvc_internal.send_heartbeat() \g /dev/null
 SELECT results_eq('SELECT answers FROM logsvc_internal.heartbeat', $$ VALUES ('{}'::timestamptz[]) $$, 'without nodes nobody has answered');
+-- As a subscription would: the number says whether one is missing.
+SET session_replication_role = replica;
+UPDATE logsvc_internal.heartbeat SET number = number + 1;
+SELECT results_eq('SELECT number FROM logsvc_internal.heartbeat', 'VALUES (2::bigint)', 'the next one');
+UPDATE logsvc_internal.heartbeat SET number = 4;
+SELECT results_eq('SELECT number FROM logsvc_internal.heartbeat', 'VALUES (0::bigint)', 'the one before is missing');
+UPDATE logsvc_internal.heartbeat SET number = 5;
+SELECT results_eq('SELECT number FROM logsvc_internal.heartbeat', 'VALUES (0::bigint)', 'and will be');
+RESET session_replication_role;
 
 -- From PostgreSQL 16 on others than superusers make subscriptions.
 SET client_min_messages = error;

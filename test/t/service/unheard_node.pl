@@ -160,7 +160,7 @@ sub beat
 {
 	my ($answers) = @_;
 	my $before = $t->sql('SELECT pg_current_wal_lsn()');
-	$t->sql("UPDATE logsvc_internal.heartbeat SET written_at = clock_timestamp(), answers = $answers");
+	$t->sql("UPDATE logsvc_internal.heartbeat SET number = number + 1, written_at = clock_timestamp(), answers = $answers");
 	return same('SELECT written_at FROM logsvc_internal.heartbeat');
 }
 kill 'STOP', $watcher;
@@ -176,7 +176,8 @@ is(with($acme->{token}), 'LS710', '... nothing to this one');
 ok(beat(q{'{}'}), 'one for nobody');
 is(with($acme->{token}), 'LS710', '... neither');
 # A session cannot do what the subscription does.
-$f->sql(q{SET session_replication_role = replica; UPDATE logsvc_internal.heartbeat SET answers = ARRAY[clock_timestamp()]; SELECT logsvc_internal.note_heartbeat(clock_timestamp())});
+$f->sql(q{BEGIN; SET LOCAL session_replication_role = replica; UPDATE logsvc_internal.heartbeat SET number = number + 1, answers = ARRAY[clock_timestamp()];
+	SELECT logsvc_internal.note_heartbeat(clock_timestamp()); ROLLBACK});
 is(with($acme->{token}), 'LS710', 'nor what a session writes on the node, of a superuser even');
 kill 'CONT', $watcher;
 ok(wait_until(\&hears, 20), 'the next real one counts');
@@ -251,7 +252,38 @@ foreach my $user (qw(tenant operator))
 	eval { $in_the_way->quit };
 }
 
-# ---- a slot that is lost ----
+# ---- a slot that is lost, or is another one ----
+
+sub anew
+{
+	$f->sql('SELECT logsvc.unfollow()');
+	ok(wait_until(sub {
+		$t->sql_error('SELECT logsvc.remove_node(1)');
+		!$t->sql('SELECT count(*) FROM pg_replication_slots')
+	}), 'the slot is removed');
+	is($t->sql('SELECT logsvc.add_node()'), '{"node": 1, "slot": "logsvc_node_1"}', 'a slot anew');
+	$f->sql("SELECT logsvc.follow(1, '" . connection('link') . "')");
+	ok(wait_until(\&hears, 30), 'and all is well') or diag found();
+	return;
+}
+
+# Somebody removes the node while it is away, and makes another one of the same number: nothing
+# tells the first that it is the wrong one.
+$f->stop;
+$t->sql(sprintf q{UPDATE logsvc_internal.api_key SET revoked_at = now() WHERE key_hash = sha256('%s')}, $org{globex}{read_key});
+ok(wait_until(sub { nodes() =~ /does not read/ }), 'a node is away');
+is($t->sql('SELECT logsvc.remove_node(1)') . $t->sql('SELECT logsvc.add_node()'), '{"node": 1, "removed": true}{"node": 1, "slot": "logsvc_node_1"}', 'and removed, and another one is added');
+$f->start;
+$written = $t->sql('SELECT clock_timestamp()');
+ok(wait_until(sub { $f->sql("SELECT written_at > timestamptz '$written' + interval '3 s' FROM logsvc_internal.heartbeat") eq 't' }), 'when it is back, heartbeats come');
+is(with($org{globex}{read_key}) . with($acme->{token}), 'LS710LS710', '... but it takes no key, such as one that was revoked, and no token');
+like(found(), qr/^changes were missed .*: unfollow and follow again; it is not known how old they are, so tokens and keys are refused/, '... node_status says why');
+like(doctor($f), qr/^error .*changes were missed/, '... so does doctor');
+$f->stop;
+$f->start;
+ok(wait_until(sub { nodes() eq 'node 1 t' }) && stays(\&refuses, 3), '... also after another start');
+anew();
+is(with($org{globex}{read_key}), 'LS106', 'also what was revoked');
 
 $t->set('max_slot_wal_keep_size', '1MB');
 $f->stop;
@@ -269,11 +301,7 @@ is(with($org{globex}{full_key}), 'LS710', 'nor a key that was revoked when it wa
 is(found(), 'the other server sends nothing: the log of this one, and node_status() there, say why; it is not known how old they are, '
 	. 'so tokens and keys are refused (logsvc.standby_max_lag)', 'node_status there says where to look');
 like(doctor($f), qr/^error they are not those of the server that this one follows: the other server sends nothing/, 'doctor, too');
-$f->sql('SELECT logsvc.unfollow()');
-$t->sql('SELECT logsvc.remove_node(1)');
-is($t->sql('SELECT logsvc.add_node()'), '{"node": 1, "slot": "logsvc_node_1"}', 'a slot anew');
-$f->sql("SELECT logsvc.follow(1, '" . connection('link') . "')");
-ok(wait_until(\&hears, 30), 'and all is well') or diag found();
+anew();
 is(with($org{globex}{full_key}), 'LS106', 'also what was revoked');
 ok(wait_until(sub { nodes() eq 'node 1 t' }), 'the first says so') or diag nodes();
 
