@@ -328,6 +328,20 @@ next_note(note *copy, note **place)
 	return found;
 }
 
+static ls_broker_outcome
+outcome_of(int sqlstate)
+{
+	switch (sqlstate)
+	{
+		case ERRCODE_LOCK_NOT_AVAILABLE:
+			return LS_BROKER_LOCKED;
+		case ERRCODE_READ_ONLY_SQL_TRANSACTION:
+			return LS_BROKER_READ_ONLY;
+		default:
+			return LS_BROKER_FAILED;
+	}
+}
+
 void
 ls_broker_serve(void)
 {
@@ -341,8 +355,7 @@ ls_broker_serve(void)
 
 		copy.outcome = LS_BROKER_DONE;
 		if (!ls_transaction(work, &copy, &caught))
-			copy.outcome =
-				caught.sqlstate == ERRCODE_LOCK_NOT_AVAILABLE ? LS_BROKER_LOCKED : LS_BROKER_FAILED;
+			copy.outcome = outcome_of(caught.sqlstate);
 		if (copy.outcome == LS_BROKER_FAILED)
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not account for an evaluation: %s", caught.format));

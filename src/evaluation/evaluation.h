@@ -239,7 +239,8 @@ typedef enum ls_broker_outcome
 {
 	LS_BROKER_DONE,
 	LS_BROKER_FAILED,
-	LS_BROKER_LOCKED /* by another process; ask again */
+	LS_BROKER_LOCKED,   /* by another process; ask again */
+	LS_BROKER_READ_ONLY /* default_transaction_read_only is on */
 } ls_broker_outcome;
 
 typedef struct ls_broker_step

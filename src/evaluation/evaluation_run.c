@@ -249,6 +249,8 @@ ask_broker(ls_evaluation *evaluation, ls_broker_step *step)
 			return STEP_DONE;
 		if (step->outcome == LS_BROKER_FAILED)
 			return STEP_FAILED;
+		if (step->outcome == LS_BROKER_READ_ONLY)
+			return STEP_READ_ONLY;
 		if (ls_now() >= evaluation->deadline)
 			return STEP_LOCKED;
 		CHECK_FOR_INTERRUPTS();

@@ -125,6 +125,29 @@ ok(wait_until(sub { reserved() == 0 }), 'gives its reservation back');
 is(spent(), '6 12600000', 'and costs nothing');
 $double->mode('');
 
+# A server that takes no changes: no call begins, and one that runs cannot be debited.
+my $writing = 'SET default_transaction_read_only = off; ';
+$t->organization('still', plan => 'pro');
+$t->set('default_transaction_read_only', 'on');
+(undef, $state) = $t->sql_error("$writing $act; SELECT $call");
+is("$state " . spent(), 'LS706 6 12600000', 'on a server that takes no changes no call begins');
+$t->sql("$writing ALTER SYSTEM RESET default_transaction_read_only");
+$t->reload;
+ok(wait_until(sub { $t->sql('SHOW default_transaction_read_only') eq 'off' }), '... until it takes them');
+$double->mode('slow');
+my $running = IPC::Run::start([ 'psql', '-X', '-q', '-v', 'VERBOSITY=sqlstate', '-c',
+	$act =~ s/rich/still/r, '-c', "SELECT $call", '-h', $t->node->host, '-p', $t->node->port,
+	'postgres' ], '<', \undef, '>&', \my $refused);
+ok(wait_until(sub { reserved() == 1 }), 'a call runs');
+$t->set('default_transaction_read_only', 'on');
+$running->finish;
+like($refused, qr/ERROR:  LS706/, '... and fails when the server takes no changes meanwhile');
+$t->sql("$writing ALTER SYSTEM RESET default_transaction_read_only");
+$t->reload;
+ok(wait_until(sub { $t->sql('SHOW default_transaction_read_only') eq 'off' }), '... as it does again');
+$t->sql('DELETE FROM logsvc_internal.ai_credit_reservation');
+$double->mode('');
+
 # Credits that somebody holds: the call waits.
 $open = $t->node->background_psql('postgres');
 $open->query_safe("BEGIN; SELECT logsvc.adjust_ai_credits('rich', 1, 'test')");
