@@ -49,8 +49,8 @@ given_names(const ls_search *s)
 	return names;
 }
 
-ls_field_names
-ls_search_field_names(const ls_search *s, int most_parts)
+static ls_field_names
+read_names(const ls_search *s, int most_parts)
 {
 	static const char *const sql =
 		"WITH h AS MATERIALIZED (SELECT u.id, u.header, u.body FROM ("
@@ -90,6 +90,39 @@ ls_search_field_names(const ls_search *s, int most_parts)
 	values[3] = TimestampTzGetDatum(ls_timestamptz_of_time(s->to));
 	values[4] = Int32GetDatum(most_parts);
 	add_names(&names, (int) ls_statement_read(sql, 5, types, values));
+	return names;
+}
+
+/* Copies names into the memory of the search; false: there is no room. */
+static bool
+keep_names(ls_search *s, const ls_field_names *names)
+{
+	s->names = *names;
+	s->names.items = ls_new_array(s->arena, ls_str, (size_t) names->n + 1);
+	if (s->names.items == NULL)
+		return false;
+	for (int i = 0; i < names->n; i++)
+	{
+		s->names.items[i] = ls_arena_strdup(s->arena, names->items[i]);
+		if (s->names.items[i].data == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* A search that finds nothing asks for them several times, to say why. */
+ls_field_names
+ls_search_field_names(ls_search *s, int most_parts)
+{
+	ls_field_names names;
+
+	if (s->names_parts > 0 && s->names_from == s->from && s->names_to == s->to &&
+		(s->names_parts >= most_parts || s->names.complete))
+		return s->names;
+	names = read_names(s, most_parts);
+	s->names_parts = keep_names(s, &names) ? most_parts : 0;
+	s->names_from = s->from;
+	s->names_to = s->to;
 	return names;
 }
 

@@ -58,6 +58,16 @@
 #define LS_FIRST_EVENT_TIME INT64CONST(-62135596800000000)
 #define LS_LAST_EVENT_TIME INT64CONST(253402300800000000)
 
+/* The names of attributes that events of a range have. */
+typedef struct ls_field_names
+{
+	ls_str *items;
+	int n;
+	bool complete; /* false: there may be more */
+	uint32
+		builtins; /* bits of ls_query_builtin: of source, service, trace_id, span_id those there are */
+} ls_field_names;
+
 /* What is known about a query before any row is read. */
 typedef struct ls_search
 {
@@ -110,6 +120,12 @@ typedef struct ls_search
 	int n_indexes;
 	ls_filter *filter;  /* without the indexes; NULL: all events */
 	ls_query_zone zone; /* of the organization */
+
+	/* What ls_search_field_names has found. */
+	ls_field_names names;
+	int names_parts; /* in so many parts; 0: nothing yet */
+	ls_time names_from;
+	ls_time names_to;
 } ls_search;
 
 /* ---- errors; they raise, unlike those of the parser (syntax_error.c) ---- */
@@ -172,20 +188,11 @@ extern void ls_search_indexes(ls_search *search, const ls_query_values *named);
 
 /* ---- field_names.c; in SPI ---- */
 
-typedef struct ls_field_names
-{
-	ls_str *items;
-	int n;
-	bool complete; /* false: there may be more */
-	uint32
-		builtins; /* bits of ls_query_builtin: of source, service, trace_id, span_id those there are */
-} ls_field_names;
-
 /*
- * The names of attributes in the queue and in at most `most_parts` parts of the range,
- * the newest ones.
+ * The names of attributes in the queue and in the newest parts of the range: in `most_parts` or more, if there are
+ * so many.  They are read once for a range; its indexes must stay the same.
  */
-extern ls_field_names ls_search_field_names(const ls_search *search, int most_parts);
+extern ls_field_names ls_search_field_names(ls_search *search, int most_parts);
 
 /* Is the name, or a leading part of the path (inside which the rest may be), among them? */
 extern bool ls_field_names_have(const ls_field_names *names, ls_str name);
@@ -297,8 +304,8 @@ extern const ls_query_filter *ls_search_filter_of(const ls_query_filter *filter,
 
 /* ---- unknown.c; in SPI ---- */
 
-/* Warns about attributes that the query reads but no event in its range has. */
-extern void ls_search_warn_unknown(ls_search *search);
+/* Warns about attributes that the query reads but no event in its range has; `found_nothing`: it has run, and did. */
+extern void ls_search_warn_unknown(ls_search *search, bool found_nothing);
 
 /* ---- level_note.c; in SPI ---- */
 

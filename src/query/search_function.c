@@ -525,7 +525,7 @@ logsvc_check_query(PG_FUNCTION_ARGS)
 	ls_search_prepare(&search);
 	plan = ls_search_plan(&search, &position);
 	ls_plan_print(&sql, plan);
-	ls_search_warn_unknown(&search);
+	ls_search_warn_unknown(&search, false);
 	ls_search_note_values(&search, LS_SEARCH_TABLE);
 	ls_search_warn_levels(&search, true);
 	appendStringInfoString(&out, "{\"warnings\":[");

@@ -599,7 +599,7 @@ warn(ls_search *search, const ls_plan *plan, const ls_scan_session *session, ls_
 	notes->undigested = session->unmined;
 	add_notes(search, plan, notes);
 	if (n == 0 || plan->table)
-		ls_search_warn_unknown(search);
+		ls_search_warn_unknown(search, n == 0);
 	ls_search_note_values(search, n == 0        ? LS_SEARCH_NOTHING
 								  : plan->table ? LS_SEARCH_TABLE
 												: LS_SEARCH_EVENTS);

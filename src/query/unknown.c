@@ -171,7 +171,7 @@ all_known(const collector *c, const ls_field_names *names)
 }
 
 void
-ls_search_warn_unknown(ls_search *s)
+ls_search_warn_unknown(ls_search *s, bool found_nothing)
 {
 	collector *c = palloc0(sizeof(collector));
 	ls_field_names names;
@@ -180,7 +180,8 @@ ls_search_warn_unknown(ls_search *s)
 	ls_query_each_reading(s->query, collect, c);
 	if (c->n == 0 || s->n_indexes == 0 || s->from >= s->to)
 		return;
-	names = ls_search_field_names(s, FIRST_PARTS);
+	/* Those who say why nothing was found ask for all of them. */
+	names = ls_search_field_names(s, found_nothing ? LS_MOST_LOOKED_AT + 1 : FIRST_PARTS);
 	if (names.n > 0 && all_known(c, &names))
 		return;
 	names = ls_search_field_names(s, LS_MOST_LOOKED_AT + 1);

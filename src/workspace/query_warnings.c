@@ -196,7 +196,7 @@ look_at(void *context)
 	ls_search_prepare(&search);
 	plan = ls_search_plan(&search, &position);
 	warn_panel(&search, plan, l->condition);
-	ls_search_warn_unknown(&search);
+	ls_search_warn_unknown(&search, false);
 	ls_search_note_values(&search, LS_SEARCH_TABLE);
 	ls_search_warn_levels(&search, true);
 	warn_one_row(&search, l);
