@@ -113,8 +113,8 @@ BEGIN
 		(SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = u.oid AND r.srsubstate NOT IN ('r', 's')) AS waiting
 	INTO state FROM pg_subscription u LEFT JOIN pg_stat_subscription a ON a.subid = u.oid AND a.relid IS NULL
 	WHERE u.subname = 'logsvc_accounts' AND u.subdbid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
-	IF EXISTS (SELECT FROM logsvc_internal.heartbeat h WHERE h.number = 0) THEN
-		problem := 'changes were missed (the slot is not the one that was read before, or this server is a restored copy): '
+	IF EXISTS (SELECT FROM logsvc_internal.heartbeat h WHERE h.id IS NULL) THEN
+		problem := 'changes were missed (the slot is not the one that was read before, or one of both servers is a restored copy): '
 			'unfollow and follow again';
 	ELSIF NOT state.enabled THEN
 		problem := 'the subscription is disabled';
@@ -148,7 +148,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $
 	INSERT INTO logsvc_internal.heartbeat AS h (answers)
 	SELECT coalesce(array_agg(n.reply_time ORDER BY i.node), '{}')
 	FROM generate_series(1, (SELECT max(n.node) FROM nodes n)) AS i (node) LEFT JOIN nodes n USING (node)
-	ON CONFLICT (one) DO UPDATE SET number = h.number + 1, written_at = excluded.written_at, answers = excluded.answers
+	ON CONFLICT (one) DO UPDATE SET id = excluded.id, previous = h.id, written_at = excluded.written_at, answers = excluded.answers
 $$;
 COMMENT ON FUNCTION logsvc_internal.send_heartbeat() IS
 'For the watcher, each second while there are nodes: tells them that this server is there';
@@ -245,6 +245,9 @@ BEGIN
 		RAISE EXCEPTION 'there are 1,023 nodes' USING ERRCODE = 'program_limit_exceeded';
 	END IF;
 	PERFORM pg_create_logical_replication_slot('logsvc_node_' || number, 'pgoutput');
+	-- Whoever goes on with this slot, because it had one of that name, has missed what was before.
+	PERFORM logsvc_internal.send_heartbeat();
+	UPDATE logsvc_internal.heartbeat h SET id = gen_random_uuid(), previous = h.id, slots[number] = gen_random_uuid();
 	PERFORM logsvc_internal.wake_watcher();
 	PERFORM logsvc_internal.audit(NULL, 'server.node_added', 'server', jsonb_build_object('node', number));
 	RETURN jsonb_build_object('node', number, 'slot', 'logsvc_node_' || number);

@@ -231,16 +231,20 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.watch_health() IS
 'Trigger: has the health of a service or the value of a KPI computed';
 
--- Without the one before, changes of accounts may be missing, too: the slot was made anew or moved on, or this server is
--- a restored copy.  That stays so.  And a table that is still being copied is older than what the heartbeat says.
+-- Without the one before, changes of accounts may be missing, too: the slot has moved on, or one of both servers is a
+-- restored copy.  Also with another slot, which begins when it is made.  That stays so until this server follows again.
+-- And a table that is still being copied is older than what the heartbeat says.
 CREATE OR REPLACE FUNCTION logsvc_internal.heartbeat_arrived() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	node CONSTANT int := substring(u.subslotname FROM '^logsvc_node_([0-9]{1,4})$')::int FROM pg_subscription u
+		WHERE u.subname = 'logsvc_accounts' AND u.subdbid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
 BEGIN
-	IF TG_OP = 'UPDATE' AND NEW.number <> OLD.number + 1 THEN
-		NEW.number := 0;
+	IF TG_OP = 'UPDATE' AND (NEW.previous = OLD.id AND NEW.slots[node] = OLD.slots[node]) IS NOT TRUE THEN
+		NEW.id := NULL;
 		RETURN NEW;
 	END IF;
-	PERFORM logsvc_internal.note_heartbeat(NEW.answers[substring(u.subslotname FROM '^logsvc_node_([0-9]{1,4})$')::int])
+	PERFORM logsvc_internal.note_heartbeat(NEW.answers[node])
 	FROM pg_subscription u
 	WHERE u.subname = 'logsvc_accounts' AND u.subdbid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
 		AND NOT EXISTS (SELECT FROM pg_subscription_rel r WHERE r.srsubid = u.oid AND r.srsubstate NOT IN ('r', 's'));

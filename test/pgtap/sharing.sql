@@ -1,6 +1,6 @@
 -- Tables that other servers have by logical replication: what it needs, and what acts there.
 -- Numbers of batches of several servers.
-SELECT plan(41);
+SELECT plan(44);
 
 CREATE TEMP VIEW shared AS SELECT c.oid, c.oid::regclass AS name, s.without, c.relreplident, c.relpersistence, c.relkind, c.relforcerowsecurity
 FROM logsvc_internal.shared_tables() s JOIN pg_class c ON c.oid = s.shared;
@@ -79,15 +79,6 @@ SELECT lives_ok($$ SELECT logsvc_internal.note_heartbeat(now()) $$, 'a heartbeat
 SELECT is(logsvc_internal.accounts_age(), NULL, 'is none');
 SELECT logsvc_internal.send_heartbeat() \g /dev/null
 SELECT results_eq('SELECT answers FROM logsvc_internal.heartbeat', $$ VALUES ('{}'::timestamptz[]) $$, 'without nodes nobody has answered');
--- As a subscription would: the number says whether one is missing.
-SET session_replication_role = replica;
-UPDATE logsvc_internal.heartbeat SET number = number + 1;
-SELECT results_eq('SELECT number FROM logsvc_internal.heartbeat', 'VALUES (2::bigint)', 'the next one');
-UPDATE logsvc_internal.heartbeat SET number = 4;
-SELECT results_eq('SELECT number FROM logsvc_internal.heartbeat', 'VALUES (0::bigint)', 'the one before is missing');
-UPDATE logsvc_internal.heartbeat SET number = 5;
-SELECT results_eq('SELECT number FROM logsvc_internal.heartbeat', 'VALUES (0::bigint)', 'and will be');
-RESET session_replication_role;
 
 -- From PostgreSQL 16 on others than superusers make subscriptions.
 SET client_min_messages = error;
@@ -96,6 +87,28 @@ CREATE PUBLICATION nothing;
 CREATE SUBSCRIPTION logsvc_accounts CONNECTION 'host=/nowhere' PUBLICATION nothing WITH (connect = false, slot_name = NONE, enabled = false);
 RESET client_min_messages;
 SELECT ok(logsvc_internal.follows() AND logsvc_internal.accounts_too_old(), 'a superuser''s subscription makes a follower, which has heard nothing');
+-- What a subscription applies: is it what comes after what was there?
+CREATE FUNCTION pg_temp.beat(id uuid, previous uuid, slots uuid[]) RETURNS boolean LANGUAGE sql AS $$
+	UPDATE logsvc_internal.heartbeat SET id = $1, previous = $2, slots = $3 RETURNING id IS NOT NULL
+$$;
+CREATE FUNCTION pg_temp.u(n int) RETURNS uuid LANGUAGE sql AS $$ SELECT lpad($1::text, 32, '0')::uuid $$;
+UPDATE logsvc_internal.heartbeat SET id = pg_temp.u(1), slots = ARRAY[pg_temp.u(7), pg_temp.u(8)];
+SET session_replication_role = replica;
+UPDATE pg_subscription SET subslotname = 'logsvc_node_2' WHERE subname = 'logsvc_accounts';
+SELECT ok(pg_temp.beat(pg_temp.u(2), pg_temp.u(1), ARRAY[pg_temp.u(7), pg_temp.u(8)]), 'the next heartbeat');
+SELECT ok(pg_temp.beat(pg_temp.u(3), pg_temp.u(2), ARRAY[pg_temp.u(9), pg_temp.u(8)]), 'the slot of another node is made anew');
+SELECT ok(NOT pg_temp.beat(pg_temp.u(4), pg_temp.u(3), ARRAY[pg_temp.u(9), pg_temp.u(6)]), 'that of this one is');
+SELECT ok(NOT pg_temp.beat(pg_temp.u(5), pg_temp.u(4), ARRAY[pg_temp.u(9), pg_temp.u(6)]), 'what was missed stays so');
+SET session_replication_role = origin;
+UPDATE logsvc_internal.heartbeat SET id = pg_temp.u(1);
+SET session_replication_role = replica;
+SELECT ok(NOT pg_temp.beat(pg_temp.u(3), pg_temp.u(2), ARRAY[pg_temp.u(9), pg_temp.u(6)]), 'one that does not follow the one before');
+SET session_replication_role = origin;
+UPDATE logsvc_internal.heartbeat SET id = pg_temp.u(1), slots = '{}';
+SET session_replication_role = replica;
+SELECT ok(NOT pg_temp.beat(pg_temp.u(2), pg_temp.u(1), '{}'), 'a slot that add_node() has not made');
+RESET session_replication_role;
+UPDATE pg_subscription SET subslotname = NULL WHERE subname = 'logsvc_accounts';
 UPDATE pg_subscription SET subowner = 'maker'::regrole WHERE subname = 'logsvc_accounts';
 SELECT ok(NOT logsvc_internal.follows() AND NOT logsvc_internal.accounts_too_old(), 'that of somebody else makes none');
 ALTER SCHEMA logsvc_internal OWNER TO maker;
