@@ -145,6 +145,12 @@ deaf('the first server has crashed', sub { $t->crash }, sub { $t->start }, $sile
 my $sender = $t->sql(q{SELECT active_pid FROM pg_replication_slots});
 deaf('nothing comes over the connection', sub { kill 'STOP', $sender }, sub { kill 'CONT', $sender }, $stuck);
 
+# The node says nothing, so nobody can tell it what it had said.  Nor is it asked to.
+$t->set('wal_sender_timeout', '0');
+deaf('status messages are switched off', sub { $f->set('wal_receiver_status_interval', '0') },
+	sub { $f->sql('ALTER SYSTEM RESET wal_receiver_status_interval'); $f->reload }, 'wal_receiver_status_interval is 0');
+$t->set('wal_sender_timeout', '1min');
+
 # Nobody may lock the row but who owns the server; then it is said.
 my $holder = $t->node->background_psql('postgres', on_error_stop => 0);
 my $log = $t->log_position;
@@ -263,6 +269,8 @@ sub anew
 	is($t->sql('SELECT logsvc.add_node()'), '{"node": 1, "slot": "logsvc_node_1"}', 'a slot anew');
 	$f->sql("SELECT logsvc.follow(1, '" . connection('link') . "')");
 	ok(wait_until(\&hears, 30), 'and all is well') or diag found();
+	# Slots by which tables were copied are removed in the end.
+	wait_until(sub { $t->sql('SELECT count(*) FROM pg_replication_slots') == 1 });
 	return;
 }
 
