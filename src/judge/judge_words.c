@@ -48,8 +48,10 @@ static const ls_judge_word table[] = {
 	  "\320\276\321\210\320\270\320\261\320\272\320\260"),
 	W(ERROR, NEG, 1, "conflict undefined unexpected unresolved stale starve ausnahme"),
 	W(CRASH, NEG, 2, "panic crash segfault sigsegv coredump cordump dumpcore crashloop "
-	  "crashloopbackoff die died dead abort killed hang stuck hung deadlock stall interrupt "
-	  "abandon segmentation sigabrt sigbus freeze abgebrochen abbruch abgest\303\274rzt absturz"),
+	  "crashloopbackoff die died dead killed segmentation sigabrt sigbus abgest\303\274rzt absturz"),
+	/* None of these is the end of the process. */
+	W(HANG, NEG, 2, "hang stuck hung deadlock stall freeze"),
+	W(ABORT, NEG, 2, "abort interrupt abandon abgebrochen abbruch"),
 	W(NONE, NONE, 0, "core duplicate flag free unknown quorum outbound"),
 	W(NONE, NEG, 2, "exceed cannot unable couldn"),
 	W(NONE, NEG, 1, "leak"),

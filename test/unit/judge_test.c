@@ -120,6 +120,16 @@ test_negation(void)
 	is_status("build did not complete successfully", "The build completes", FAILED);
 	is_status("access to /admin denied for bob", "Access to /admin is denied", PASSED);
 	is_status("access to /admin granted to bob", "Access to /admin is denied", FAILED);
+	/* What a server writes when it is stopped, or goes on writing, is no crash. */
+	is_status("LOG:  received fast shutdown request\nLOG:  aborting any active transactions",
+			  "The server crashed", NOT_FOUND);
+	is_status("ERROR:  deadlock detected", "The server crashed", NOT_FOUND);
+	is_status("ERROR:  canceling statement due to user request\nLOG:  autovacuum: interrupt", "The server crashed", NOT_FOUND);
+	is_status("WARN worker stalled for 12 s", "The server crashed", NOT_FOUND);
+	is_status("LOG:  server process (PID 12) was terminated by signal 11: Segmentation fault",
+			  "The server crashed", PASSED);
+	is_status("import 7 aborted after 12 rows", "Import 7 succeeds", FAILED);
+	is_status("import 7 aborted after 12 rows", "No import was aborted", FAILED);
 	is_status("upload 7 attempt 1 timed out\nupload 7 attempt 2 succeeded",
 			  "Upload 7 succeeds without a timeout", FAILED);
 }
