@@ -264,9 +264,14 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  answer jsonb := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
-    coalesce(q, '') || ' | patterns max=' || size || ' samples=3', earliest, latest, size));
+  answer jsonb;
 BEGIN
+  -- By itself, so that errors speak of what the caller wrote.
+  IF q <> '' THEN
+    PERFORM logsvc_internal.check_query(q);
+  END IF;
+  answer := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+    coalesce(q, '') || ' | patterns max=' || size || ' samples=3', earliest, latest, size));
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', r.row -> c.id, 'template', r.row -> c.template,
            'count', r.row -> c.count, 'share', r.row -> c.share, 'firstSeen', r.row -> c.first_seen,
            'lastSeen', r.row -> c.last_seen, 'samples', r.row -> c.samples) ORDER BY r.n), '[]')

@@ -401,6 +401,8 @@ is(scalar @{ ask('templates', query => { limit => 1 })->{json}{data} }, 1, 'one 
 is_error(ask('templates/0'), '404 NOT_FOUND', 'an id that none has');
 is_error(ask('templates', query => { q => 'level=' }), '400 QUERY_SYNTAX_ERROR',
 	'a query that is none');
+unlike(ask('templates', query => { q => 'level=' })->{content}, qr/patterns|\|/,
+	'... of which the error speaks, and of nothing else');
 is_error(ask('templates', query => { limit => 0 }), '400 VALIDATION_ERROR', 'none of them');
 is_deeply([ map { $_->{count} } @{ $t->http(GET => '/api/v1/templates',
 	token => $other->{read_key})->{json}{data} } ],
