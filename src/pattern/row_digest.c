@@ -8,7 +8,8 @@
  * patterns.  So rows with equal sequences are one entry with a count and some of their texts:
  * those with the smallest hashes, as many as a pattern has samples, or as rare rows are shown.
  * Texts of rows that only came along with one whose sequence was found give way to the others.
- * So if there are enough of these, they need not be made, and no order of rows changes the result.
+ * So if there are enough of these, they need not be made, and no order of texts changes the result.
+ * (Which texts are there depends on which rows share a block, so samples may change when parts do.)
  * The other rows of the entry count for its first text.
  *
  * Most texts differ only in digits from one before them, and then have its sequence: the miner asks what
