@@ -58,12 +58,19 @@
 
 PG_FUNCTION_INFO_V1(logsvc_wake_watcher);
 
-/* What is known of the requests that run in executors. */
-static struct
+/*
+ * What is known of a process that is looked at.  One that waits for transactions one after the other, each of which
+ * is short, waits all the time: so what counts is since when no look has found it without a wait.
+ */
+typedef struct watched_process
 {
-	uint64 request;
-	bool ended; /* a session was ended for it */
-} watched[LS_MAX_POOL];
+	uint64 request;    /* that runs in the executor */
+	bool ended;        /* a session was ended for it */
+	TimestampTz since; /* 0: it did not wait */
+} watched_process;
+
+static watched_process watched[LS_MAX_POOL];
+static watched_process watched_subscription;
 
 /* Instead of a request: changes of accounts, on a server that has them from another one. */
 #define OF_SUBSCRIPTION 0
@@ -82,6 +89,19 @@ waited(PGPROC *proc)
 	TimestampTz since = (TimestampTz) pg_atomic_read_u64(&proc->waitStart);
 
 	return since == 0 ? -1 : TimestampDifferenceMilliseconds(since, GetCurrentTimestamp());
+}
+
+/* The ms for which looks have found that a process waits, -1: it does not. */
+static long
+has_waited(watched_process *watch, PGPROC *proc)
+{
+	long now = waited(proc);
+
+	if (now < 0)
+		watch->since = 0;
+	else if (watch->since == 0)
+		watch->since = GetCurrentTimestamp() - now * INT64CONST(1000);
+	return now < 0 ? -1 : TimestampDifferenceMilliseconds(watch->since, GetCurrentTimestamp());
 }
 
 static bool
@@ -127,16 +147,16 @@ log_once(int pid, Oid user, uint64 request)
 				: errdetail("A request that takes rights away was waiting for a lock of it."));
 }
 
-/* Ends the tenants' sessions that a process waits for.  True: there was one. */
+/* Ends the tenants' sessions that a process waits for, if it has waited that long.  True: there was one. */
 static bool
-end_blockers(PGPROC *waiting, int pid, long patience, uint64 request, int depth)
+end_blockers(long ms, int pid, long patience, uint64 request, int depth)
 {
 	Datum blockers;
 	Datum *pids;
 	int n;
 	bool any = false;
 
-	if (pid == 0 || depth > MAX_DEPTH || waited(waiting) < patience)
+	if (pid == 0 || depth > MAX_DEPTH || ms < patience)
 		return false;
 	blockers = DirectFunctionCall1(pg_blocking_pids, Int32GetDatum(pid));
 	deconstruct_array(DatumGetArrayTypeP(blockers), INT4OID, sizeof(int32), true, TYPALIGN_INT,
@@ -151,7 +171,7 @@ end_blockers(PGPROC *waiting, int pid, long patience, uint64 request, int depth)
 			continue;
 		user = proc->roleId;
 		if (is_worker(blocker))
-			any |= end_blockers(proc, blocker, patience, request, depth + 1);
+			any |= end_blockers(waited(proc), blocker, patience, request, depth + 1);
 		else if (is_only_tenant(user) && kill(blocker, SIGTERM) == 0)
 		{
 			log_once(blocker, user, request);
@@ -201,8 +221,8 @@ look(void *context)
 		PGPROC *proc = process_of_subscription(subscription, &pid);
 
 		if (proc != NULL &&
-			end_blockers(proc, pid, eager > 0 ? Min(patience, NEXT_PATIENCE) : patience,
-						 OF_SUBSCRIPTION, 0))
+			end_blockers(has_waited(&watched_subscription, proc), pid,
+						 eager > 0 ? Min(patience, NEXT_PATIENCE) : patience, OF_SUBSCRIPTION, 0))
 			eager = EAGER_LOOKS;
 		else if (eager > 0)
 			eager--;
@@ -219,11 +239,10 @@ look(void *context)
 		found->again = true;
 		if (watched[i].request != request)
 		{
-			watched[i].request = request;
-			watched[i].ended = false;
+			watched[i] = (watched_process){.request = request};
 		}
 		/* One who has locked many rows in many sessions must not gain time with each. */
-		if (end_blockers(proc, slot->pid,
+		if (end_blockers(has_waited(&watched[i], proc), slot->pid,
 						 watched[i].ended ? Min(patience, NEXT_PATIENCE) : patience, request, 0))
 			watched[i].ended = true;
 	}

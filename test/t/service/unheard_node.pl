@@ -233,6 +233,7 @@ foreach my $signal (qw(TERM KILL))
 $log = $f->log_position;
 foreach my $user (qw(tenant operator))
 {
+	ok(wait_until(\&hears, 20), "$user: the node hears");
 	my $in_the_way = $f->node->background_psql('postgres', extra_params => [ '-U', $user ], on_error_stop => 0);
 	$in_the_way->query($user eq 'tenant' ? "SELECT logsvc.use_token('$acme->{token}')" : "SELECT logsvc.act_as('acme')");
 	$in_the_way->query(q{BEGIN; SELECT logsvc.delete_logs('index=main earliest=-1h', 'x')});
@@ -255,6 +256,27 @@ foreach my $user (qw(tenant operator))
 		ok(wait_until(sub { $f->sql($name) eq $user && hears() }, 20), '... and when it is over everything goes on');
 	}
 	eval { $in_the_way->quit };
+}
+
+# Nor do tenants who take turns: there is always a transaction in the way, and none for long.
+{
+	my @turns = map { $f->node->background_psql('postgres', extra_params => [ '-U', 'tenant' ], on_error_stop => 0) } 1, 2;
+	my $write = q{BEGIN; SELECT logsvc.delete_logs('index=main earliest=-1h', 'x')};
+	my $name = q{SELECT name FROM logsvc_internal.organization WHERE slug = 'acme'};
+	$_->query("SELECT logsvc.use_token('$acme->{token}')") foreach @turns;
+	$turns[0]->query($write);
+	$log = $f->log_position;
+	$t->sql(q{UPDATE logsvc_internal.organization SET name = 'turns' WHERE slug = 'acme'});
+	my $taken = 0;
+	for (; $taken < 200 && $f->sql($name) ne 'turns'; $taken++)
+	{
+		eval { $turns[1]->query($write); sleep 0.05; $turns[0]->query('COMMIT'); 1 } or last;
+		@turns = reverse @turns;
+	}
+	ok(wait_until(sub { $f->sql($name) eq 'turns' }, 4), "tenants who take turns do not hold it up") or diag $taken;
+	like($f->log_text($log), qr/logsvc ended a session of role "tenant"/, '... one of them is ended');
+	eval { $_->quit } foreach @turns;
+	ok(wait_until(\&hears, 20), '... and nobody is refused');
 }
 
 # ---- a slot that is lost, or is another one ----
