@@ -56,6 +56,9 @@ copy($f->node->data_dir, $copy);
 $f->start;
 revoke('read_key');
 ok(wait_until(sub { with($acme->{read_key}) eq 'LS106' }, 30), 'a key is revoked');
+# Only what the node has confirmed is not sent again.
+my $written = $t->sql('SELECT pg_current_wal_lsn()');
+ok(wait_until(sub { $t->sql("SELECT confirmed_flush_lsn >= '$written' FROM pg_replication_slots") eq 't' }, 30), '... which the node has confirmed');
 $f->stop;
 copy($copy, $f->node->data_dir);
 $f->start;
