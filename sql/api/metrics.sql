@@ -13,6 +13,9 @@ CREATE OR REPLACE FUNCTION logsvc_internal.database_figures(
 	OUT name text, OUT label text, OUT value double precision)
 RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	-- Servers that follow this one by logical replication: no standbys.
+	nodes CONSTANT int[] := ARRAY(SELECT s.active_pid FROM pg_replication_slots s WHERE s.slot_type = 'logical' AND s.active_pid IS NOT NULL);
 BEGIN
 	RETURN QUERY SELECT 'logsvc_queue_bytes', '', coalesce(sum(pg_total_relation_size(logsvc_internal.stored_in(i.inhrelid))), 0)::float8
 		FROM pg_inherits i WHERE i.inhparent = 'logsvc_internal.queue'::regclass;
@@ -46,12 +49,12 @@ BEGIN
 		FROM pg_stat_archiver a;
 	RETURN QUERY SELECT 'logsvc_wal_archive_failures', '', a.failed_count::float8 FROM pg_stat_archiver a;
 	RETURN QUERY SELECT 'logsvc_replication_standbys', '', count(*)::float8
-		FROM pg_stat_replication r WHERE r.state = 'streaming' AND r.application_name <> 'pg_basebackup';
+		FROM pg_stat_replication r WHERE r.state = 'streaming' AND r.application_name <> 'pg_basebackup' AND r.pid <> ALL (nodes);
 	RETURN QUERY SELECT 'logsvc_replication_lag_bytes', '',
 			greatest(max(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, r.replay_lsn)), 0)::float8
-		FROM pg_stat_replication r HAVING count(r.replay_lsn) > 0
+		FROM pg_stat_replication r WHERE r.pid <> ALL (nodes) HAVING count(r.replay_lsn) > 0
 		UNION ALL SELECT 'logsvc_replication_lag_bytes', '', NULL::float8
-		WHERE NOT EXISTS (SELECT FROM pg_stat_replication r WHERE r.replay_lsn IS NOT NULL);
+		WHERE NOT EXISTS (SELECT FROM pg_stat_replication r WHERE r.replay_lsn IS NOT NULL AND r.pid <> ALL (nodes));
 	RETURN QUERY SELECT 'logsvc_replication_slot_retained_bytes', '',
 			max(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, s.restart_lsn))::float8
 		FROM pg_replication_slots s;
