@@ -222,8 +222,11 @@ BEGIN
 		|| (SELECT jsonb_build_object('archive_failed', a.last_failed_time > coalesce(a.last_archived_time, '-infinity'),
 				'archive_age', extract(epoch FROM clock_timestamp() - coalesce(a.last_archived_time, pg_postmaster_start_time())))
 			FROM pg_stat_archiver a)
-		|| (SELECT jsonb_build_object('slots', string_agg(s.slot_name, ', ' ORDER BY s.slot_name)) FROM pg_replication_slots s
-			WHERE NOT s.active OR s.wal_status IN ('unreserved', 'lost'))
+		|| (SELECT jsonb_build_object('slots', concat_ws('; ',
+				'nobody reads from ' || string_agg(s.slot_name, ', ' ORDER BY s.slot_name) FILTER (WHERE s.wal_status IS DISTINCT FROM 'lost') || ', which keeps WAL',
+				'what was not read is gone: ' || string_agg(s.slot_name, ', ' ORDER BY s.slot_name) FILTER (WHERE s.wal_status = 'lost')),
+				'slots_of_nodes', bool_or(s.slot_name LIKE 'logsvc_node_%'), 'slots_of_others', bool_or(s.slot_name NOT LIKE 'logsvc_node_%'))
+			FROM pg_replication_slots s WHERE NOT s.active OR s.wal_status IN ('unreserved', 'lost'))
 		|| (SELECT jsonb_build_object('encoding', pg_encoding_to_char(d.encoding), 'collation', d.datcollversion,
 				'collation_now', pg_database_collation_actual_version(d.oid))
 			FROM pg_database d WHERE d.datname = current_database())
@@ -357,9 +360,11 @@ BEGIN
 				current_setting('archive_timeout')::interval NOT BETWEEN interval '1 second' AND interval '1 hour',
 			'archive_timeout = ' || current_setting('archive_timeout'),
 			'postgresql.conf: archive_timeout = 60s; then SELECT pg_reload_conf(): it bounds what a lost disk costs'),
-		('replication slots', false, f ->> 'slots' IS NOT NULL,
-			coalesce('nobody reads from ' || (f ->> 'slots') || ', which keeps WAL', 'none is left behind'),
-			'start its standby, or SELECT pg_drop_replication_slot(''...'')'),
+		('replication slots', false, f ->> 'slots' <> '',
+			coalesce(nullif(f ->> 'slots', ''), 'none is left behind'),
+			concat_ws('; ', CASE WHEN (f ->> 'slots_of_others')::boolean THEN 'start its standby, or SELECT pg_drop_replication_slot(''...'')' END,
+				CASE WHEN (f ->> 'slots_of_nodes')::boolean THEN 'start node n of logsvc_node_n, or SELECT logsvc.remove_node(n); '
+					'if what it has not read is gone: unfollow() there, remove_node(n) and add_node() here, then follow() there' END)),
 		('encoding', f ->> 'encoding' <> 'UTF8', false, f ->> 'encoding',
 			'dump the database and restore it into one with ENCODING ''UTF8'''),
 		('collation', false, f ->> 'collation' <> f ->> 'collation_now',
@@ -411,7 +416,7 @@ BEGIN
 				WHEN logsvc_internal.follows() THEN format('those of the server that this one follows%s; logsvc.standby_max_lag = %s',
 					', ' || round((f ->> 'accounts_age')::numeric, 1) || ' s old', current_setting('logsvc.standby_max_lag'))
 				ELSE 'this server has its own' END,
-			'SELECT * FROM logsvc.node_status() there; ALTER SUBSCRIPTION logsvc_accounts ENABLE, or CONNECTION ''...'''),
+			'what is found says what to do; SELECT * FROM logsvc.node_status() there (docs/scale.md)'),
 		('rights of roles', f ->> 'roles' IS NOT NULL, false,
 			coalesce('may log in or see everything: ' || (f ->> 'roles'), 'as they were made'),
 			format('ALTER ROLE %s NOSUPERUSER NOBYPASSRLS NOLOGIN', split_part(f ->> 'roles', ',', 1))),

@@ -67,6 +67,11 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT AS 'MODULE_PATHNAME', 'logsvc_note_he
 COMMENT ON FUNCTION logsvc_internal.note_heartbeat(timestamptz) IS
 'For the subscription, whose processes alone can do it: the accounts here are those of that time, by the clock of this server';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.forget_heartbeats() RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_forget_heartbeats';
+COMMENT ON FUNCTION logsvc_internal.forget_heartbeats() IS
+'It is not known any more how old the accounts here are';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.accounts_age() RETURNS double precision
 LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_accounts_age';
 COMMENT ON FUNCTION logsvc_internal.accounts_age() IS
@@ -86,11 +91,12 @@ COMMENT ON FUNCTION logsvc_internal.wake_watcher() IS
 CREATE OR REPLACE FUNCTION logsvc_internal.nodes() RETURNS TABLE (node int, slot name, reader int, problem text)
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT substr(s.slot_name, 13)::int, s.slot_name, s.active_pid,
-		CASE WHEN s.wal_status = 'lost' THEN 'what it has not read is gone: it must unfollow and follow again'
+		CASE WHEN s.wal_status = 'lost' THEN format('what it has not read is gone: unfollow() there, remove_node(%1$s) and add_node() here, then follow() there',
+				substr(s.slot_name, 13))
 			WHEN s.active_pid IS NULL THEN format('it does not read; %s of WAL wait for it',
 				pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn)))
 			-- Row security shows it nothing.
-			WHEN NOT r.rolsuper AND NOT r.rolbypassrls THEN format('role %I needs BYPASSRLS: without it no accounts are copied', r.rolname)
+			WHEN NOT r.rolsuper AND NOT r.rolbypassrls THEN format('role %I needs BYPASSRLS: without it no accounts are copied; then unfollow() and follow() there', r.rolname)
 		END
 	FROM pg_replication_slots s LEFT JOIN pg_stat_activity a ON a.pid = s.active_pid LEFT JOIN pg_roles r ON r.oid = a.usesysid
 	WHERE s.slot_name ~ '^logsvc_node_[0-9]{1,4}$' AND s.database = current_database()
@@ -109,7 +115,7 @@ BEGIN
 		RETURN NULL;
 	END IF;
 	-- A process that has just begun has a time of receipt, too.
-	SELECT u.subenabled AS enabled, coalesce(a.received_lsn IS NOT NULL AND a.last_msg_receipt_time > now() - interval '1 minute', false) AS hears,
+	SELECT u.subenabled AS enabled, u.subslotname AS slot, coalesce(a.received_lsn IS NOT NULL AND a.last_msg_receipt_time > now() - interval '1 minute', false) AS hears,
 		(SELECT count(*) FROM pg_subscription_rel r WHERE r.srsubid = u.oid AND r.srsubstate NOT IN ('r', 's')) AS waiting
 	INTO state FROM pg_subscription u LEFT JOIN pg_stat_subscription a ON a.subid = u.oid AND a.relid IS NULL
 	WHERE u.subname = 'logsvc_accounts' AND u.subdbid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
@@ -117,13 +123,15 @@ BEGIN
 		problem := 'changes were missed (the slot is not the one that was read before, or one of both servers is a restored copy): '
 			'unfollow and follow again';
 	ELSIF NOT state.enabled THEN
-		problem := 'the subscription is disabled';
+		problem := 'the subscription is disabled: ALTER SUBSCRIPTION logsvc_accounts ENABLE';
 	ELSIF NOT state.hears THEN
-		problem := 'the other server sends nothing: the log of this one, and node_status() there, say why';
+		-- Which of it, only the log knows: this server has no connection to ask.
+		problem := format('the other server sends nothing: the log of this one, and node_status() there, say why; if slot %s is missing or lost: '
+			'unfollow() here, remove_node(%s) and add_node() there, then follow()', state.slot, substr(state.slot, 13));
 	ELSIF state.waiting > 0 THEN
-		problem := format('%s tables are still to be copied', state.waiting);
-	ELSIF NOT EXISTS (SELECT FROM logsvc_internal.organization) THEN
-		problem := 'no organization has come: there is none, or the role of the connection lacks BYPASSRLS';
+		problem := format('%s tables are still to be copied; if that does not get on, the log says why', state.waiting);
+	ELSIF NOT EXISTS (SELECT FROM logsvc_internal.heartbeat) THEN
+		problem := 'no accounts were copied: the role of the connection lacked BYPASSRLS; when it has it, unfollow() and follow() again';
 	END IF;
 	IF logsvc_internal.accounts_too_old() THEN
 		RETURN concat_ws('; ', coalesce(problem, CASE WHEN current_setting('wal_receiver_status_interval') = '0'
@@ -331,6 +339,8 @@ BEGIN
 		RAISE EXCEPTION 'the workers of the service did not end' USING ERRCODE = 'lock_not_available',
 			HINT = 'Try it again.';
 	END IF;
+	-- Of what was followed before.
+	PERFORM logsvc_internal.forget_heartbeats();
 	LOCK TABLE logsvc_internal.organization, logsvc_internal.user_account IN EXCLUSIVE MODE;
 	SELECT p.organization_id INTO own FROM logsvc_internal.probe_organization p;
 	IF EXISTS (SELECT FROM logsvc_internal.user_account) OR EXISTS (SELECT FROM logsvc_internal.organization o

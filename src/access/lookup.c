@@ -221,6 +221,9 @@ find(ls_lookup *lookup, ls_principal_kind kind, ls_principal *out, ls_caught *ca
 		kind = out->kind;
 		out->epoch = ls_access_epoch_since(mark, ls_principal_watch(out));
 	}
+	else if ((kind == LS_PRINCIPAL_KEY || kind == LS_PRINCIPAL_TOKEN) && ls_follower_behind())
+		/* It may be among those that have not come yet. */
+		return LS_ERROR_STANDBY_BEHIND;
 	else
 		return kind == LS_PRINCIPAL_KEY     ? LS_ERROR_INVALID_API_KEY
 			   : kind == LS_PRINCIPAL_TOKEN ? LS_ERROR_INVALID_PAT

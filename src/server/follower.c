@@ -45,6 +45,7 @@
 
 PG_FUNCTION_INFO_V1(logsvc_follows);
 PG_FUNCTION_INFO_V1(logsvc_note_heartbeat);
+PG_FUNCTION_INFO_V1(logsvc_forget_heartbeats);
 PG_FUNCTION_INFO_V1(logsvc_accounts_age);
 PG_FUNCTION_INFO_V1(logsvc_accounts_too_old);
 
@@ -198,6 +199,15 @@ logsvc_note_heartbeat(PG_FUNCTION_ARGS)
 	pg_atomic_write_u64(&shared->steady, (uint64) (ls_steady_now() - (now - sent)));
 	pg_write_barrier();
 	pg_atomic_write_u64(&shared->time, (uint64) sent);
+	PG_RETURN_VOID();
+}
+
+/* forget_heartbeats() returns void: before it follows, so that no age is that of accounts which it had before. */
+Datum
+logsvc_forget_heartbeats(PG_FUNCTION_ARGS)
+{
+	if (shared != NULL)
+		pg_atomic_write_u64(&shared->time, 0);
 	PG_RETURN_VOID();
 }
 

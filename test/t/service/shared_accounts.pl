@@ -74,7 +74,7 @@ is($t->http(POST => '/api/v1/pipelines', token => $acme->{token}, json => { name
 $t->session('bob@example.org');
 is((follow(1))[1], '', 'it follows') or diag +(follow(1))[2];
 like(nodes(), qr/BYPASSRLS/, 'a role that row security shows nothing is named') if wait_until(sub { nodes() =~ /BYPASSRLS/ }, 10);
-like($f->sql(q{SELECT found FROM logsvc.doctor() WHERE "check" = 'accounts' AND state = 'error'}), qr/no organization has come|still to be copied/,
+like($f->sql(q{SELECT found FROM logsvc.doctor() WHERE "check" = 'accounts' AND state = 'error'}), qr/no accounts were copied: .*BYPASSRLS; when it has it, unfollow|still to be copied/,
 	'doctor says so there');
 $f->sql('SELECT logsvc.unfollow()');
 $t->sql('ALTER ROLE link BYPASSRLS');
@@ -87,6 +87,8 @@ is($f->sql('SELECT count(*) FROM logsvc_internal.role_binding'), 0, 'nor a role'
 ok(wait_until(sub { nodes() eq 'node 1 follower t' }), 'the first says that all is well') or diag nodes();
 ok(wait_until(sub { $f->sql(q{SELECT state || ' ' || found FROM logsvc.doctor() WHERE "check" = 'accounts'})
 	=~ m/^ok those of the server that this one follows, [\d.]+ s old; logsvc.standby_max_lag = 1min$/ }), 'so does doctor on the second');
+is($t->sql(q{SELECT string_agg(concat_ws(' ', name, value), ', ' ORDER BY name) FROM logsvc_internal.database_figures() WHERE name ~ 'replication_(standbys|lag)'}),
+	'logsvc_replication_lag_bytes, logsvc_replication_standbys 0', 'a node is no standby');
 is($f->sql('SELECT role FROM logsvc.node_status()'), 'follower', 'it knows what it is');
 ok(wait_until(sub { !running() && $f->log_text =~ /does not run here: database "postgres" has its accounts from another server/ }), 'the service does not run');
 
@@ -181,7 +183,8 @@ is($f->sql('SET ROLE logsvc_reader; SELECT count(*) FROM logsvc_internal.organiz
 
 $f->stop;
 ok(wait_until(sub { nodes() =~ /^node 1 follower f it does not read/ }), 'a node that is away is named');
-is($t->sql(q{SELECT state FROM logsvc.doctor() WHERE "check" = 'replication slots'}), 'warning', 'doctor says that WAL is kept');
+like($t->sql(q{SELECT concat_ws(' ', state, found, change) FROM logsvc.doctor() WHERE "check" = 'replication slots'}),
+	qr/^warning nobody reads from logsvc_node_1, which keeps WAL start node n of logsvc_node_n, or SELECT logsvc.remove_node/, 'doctor says that WAL is kept, and what to do');
 $t->sql(q{UPDATE logsvc_internal.log_index SET description = 'new'; DELETE FROM logsvc_internal.log_index WHERE name = 'extra'});
 $f->start;
 ok(same(), 'it catches up');

@@ -58,10 +58,19 @@ ok(wait_until(sub { $f->sql('SELECT count(*) FROM logsvc_internal.access_token')
 my $written = $t->sql('SELECT written_at FROM logsvc_internal.heartbeat');
 ok(wait_until(sub { $f->sql("SELECT written_at > timestamptz '$written' + interval '2 s' FROM logsvc_internal.heartbeat") eq 't' }), 'heartbeats come');
 is(with($acme->{token}), 'LS710', 'but no token is taken');
-is(found(), '1 tables are still to be copied; it is not known how old they are, so tokens and keys are refused (logsvc.standby_max_lag)', 'which is said');
+is(with($acme->{read_key}), 'LS710', 'nor a key, of which nobody knows whether it is one');
+is(found(), '1 tables are still to be copied; if that does not get on, the log says why; it is not known how old they are, so tokens and keys are refused (logsvc.standby_max_lag)', 'which is said');
 is($f->sql($age), '', 'nobody knows how old the accounts are');
 $t->sql('GRANT SELECT ON logsvc_internal.api_key TO partly');
 ok(wait_until(\&hears), 'when all tables are there, they are') or diag found();
+$f->sql('SELECT logsvc.unfollow()');
+ok(wait_until(sub { $t->sql('SELECT active FROM pg_replication_slots') eq 'f' }), 'it follows no more');
+$t->sql('REVOKE SELECT ON logsvc_internal.api_key FROM partly');
+$f->sql("SELECT logsvc.follow(1, '" . connection('partly') . "')");
+is($f->sql($age), '', 'when it follows again, it is not known how old they are');
+is(with($acme->{read_key}), 'LS710', '... and no key is taken');
+$t->sql('GRANT SELECT ON logsvc_internal.api_key TO partly');
+ok(wait_until(\&hears), '... until all is there') or diag found();
 
 # ---- it hears ----
 
@@ -104,7 +113,7 @@ sub deaf
 	like(ask($_), qr/^this server is too far behind the one that it follows/, "... in a session with one: $_") foreach qw(token key revoked snapshot bound);
 	is(ask('operator'), 'operator', '... an operator may look');
 	is(with($acme->{ingest_key}), 'LS710', '... nor is a key taken');
-	is(with('pat_' . 'x' x 43), 'LS102', '... one that is none is none');
+	is(with('pat_' . 'x' x 43), 'LS710', '... nor is one that is not known unknown: it may be new');
 	is(($f->sql_error(q{SELECT logsvc.act_as('acme', 'acme@example.org')}, user => 'operator'))[1], 'LS710', '... nor does an operator act as a user');
 	like(found(), qr/^$said; they are [\d.]+ s old, so tokens and keys are refused \(logsvc\.standby_max_lag\)$/, '... node_status says why');
 	like(doctor($f), qr/^error they are not those of the server that this one follows: $said; they are/, '... so does doctor');
@@ -119,20 +128,21 @@ sub deaf
 	ask('snapshot');
 	return;
 }
-my $silent = 'the other server sends nothing: the log of this one, and node_status\(\) there, say why';
+my $silent = 'the other server sends nothing: the log of this one, and node_status\(\) there, say why; if slot logsvc_node_1 is missing or lost: '
+	. 'unfollow\(\) here, remove_node\(1\) and add_node\(\) there, then follow\(\)';
 my $stuck = 'the service of the other server does not run, or what it sends is not applied in time';
 
 deaf('the subscription is disabled', sub {
 	$f->sql('ALTER SUBSCRIPTION logsvc_accounts DISABLE');
 	$t->sql(sprintf q{UPDATE logsvc_internal.api_key SET revoked_at = now() WHERE key_hash = sha256('%s')}, $acme->{read_key});
-}, sub { $f->sql('ALTER SUBSCRIPTION logsvc_accounts ENABLE') }, 'the subscription is disabled');
+}, sub { $f->sql('ALTER SUBSCRIPTION logsvc_accounts ENABLE') }, 'the subscription is disabled: ALTER SUBSCRIPTION logsvc_accounts ENABLE');
 
 # A limit of 0 is none.
 $f->sql('ALTER SUBSCRIPTION logsvc_accounts DISABLE');
 ok(wait_until(\&refuses, 20), 'once more');
 $f->set('logsvc.standby_max_lag', '0');
 is(with($acme->{token}) . ask('token'), 'acmeowner', 'without a limit tokens are taken, however old the accounts are');
-is(found(), 'the subscription is disabled', '... and nothing is said of it');
+is(found(), 'the subscription is disabled: ALTER SUBSCRIPTION logsvc_accounts ENABLE', '... and nothing is said of it');
 $f->set('logsvc.standby_max_lag', '5s');
 is(with($acme->{token}), 'LS710', '... and with it they are not');
 $f->sql('ALTER SUBSCRIPTION logsvc_accounts ENABLE');
@@ -320,15 +330,14 @@ ok(wait_until(sub { nodes() =~ /^node 1 f it does not read; \d+ \w+ of WAL wait 
 $t->sql(sprintf q{UPDATE logsvc_internal.api_key SET revoked_at = now() WHERE key_hash = sha256('%s')}, $org{globex}{full_key});
 ok(wait_until(sub {
 	$t->sql($_) foreach 'SELECT logsvc_internal.send_heartbeat()', 'SELECT pg_switch_wal()', 'CHECKPOINT';
-	nodes() eq 'node 1 f what it has not read is gone: it must unfollow and follow again'
+	nodes() eq 'node 1 f what it has not read is gone: unfollow() there, remove_node(1) and add_node() here, then follow() there'
 }), 'the WAL that it has not read is removed, which node_status says') or diag nodes();
-is(doctor($t, 'replication slots'), 'warning nobody reads from logsvc_node_1, which keeps WAL', 'so does doctor');
+is(doctor($t, 'replication slots'), 'warning what was not read is gone: logsvc_node_1', 'so does doctor');
 $f->start;
 ok(wait_until(sub { $f->log_text =~ /could not start WAL streaming: .*slot "logsvc_node_1"/ }), 'the log of the node says it, too');
 ok(wait_until(\&refuses), 'it takes no token');
 is(with($org{globex}{full_key}), 'LS710', 'nor a key that was revoked when it was away');
-is(found(), 'the other server sends nothing: the log of this one, and node_status() there, say why; it is not known how old they are, '
-	. 'so tokens and keys are refused (logsvc.standby_max_lag)', 'node_status there says where to look');
+like(found(), qr/^$silent; it is not known how old they are, so tokens and keys are refused/, 'node_status there says where to look');
 like(doctor($f), qr/^error they are not those of the server that this one follows: the other server sends nothing/, 'doctor, too');
 anew();
 is(with($org{globex}{full_key}), 'LS106', 'also what was revoked');
