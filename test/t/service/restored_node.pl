@@ -1,5 +1,5 @@
 # restored_node.pl: a server that follows another one notices when what arrives does not continue
-# what it has: either server is restored from an older copy, or another slot has the same number.
+# what it has: either server is restored from an older copy, or its slot is another one, or missing.
 use strict;
 use warnings;
 
@@ -94,6 +94,20 @@ revoke('ingest_key');
 $t->sql('BEGIN; CREATE TABLE x (); DROP TABLE x; COMMIT; SELECT pg_switch_wal()') foreach 1, 2;
 missed('the first server is restored', 'ingest_key');
 is($f->sql('SELECT name FROM logsvc_internal.organization'), $t->sql('SELECT name FROM logsvc_internal.organization'), 'both have the same');
+
+# Without a slot it cannot go on, which follow() does not see.
+$f->sql('SELECT logsvc.unfollow()');
+ok(wait_until(sub { !reads() }), 'it follows no more');
+$t->sql('SELECT logsvc.remove_node(1)');
+$f->sql("SELECT logsvc.follow(1, '$connection')");
+ok(wait_until(sub { $f->log_text =~ /slot "logsvc_node_1" does not exist/ }, 30), 'it follows with a slot that is missing');
+like(found(), qr/^the other server sends nothing: .* if slot logsvc_node_1 is missing or lost: unfollow\(\) here, remove_node\(1\) and add_node\(\) there, then follow\(\);/,
+	'... which node_status says, and what to do');
+is(with($acme->{token}), 'LS710', '... and takes no token');
+$f->sql('SELECT logsvc.unfollow()');
+is(($t->sql_error('SELECT logsvc.remove_node(1)'))[1], 'LS301', 'there is none to be removed');
+$t->sql('SELECT logsvc.add_node()');
+follow();
 
 $f->sql('SELECT logsvc.unfollow()');
 $_->stop foreach $t, $f;
