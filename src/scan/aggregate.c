@@ -776,28 +776,33 @@ percentile(double *values, uint32 *rows, Size n, uint64 n_rows, int percent)
 }
 
 static void
-append_double(ls_buf *buf, double value)
-{
-	char *text;
-
-	if (value == trunc(value) && value >= -9223372036854775808.0 && value < 9223372036854775808.0)
-	{
-		ls_buf_printf(buf, "%lld", (long long) value);
-		return;
-	}
-	text = DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value)));
-
-	ls_buf_str(buf, ls_str_of_cstring(text));
-	pfree(text);
-}
-
-static void
 append_numeric(ls_buf *buf, Numeric value)
 {
 	char *text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(value)));
 
 	ls_buf_str(buf, ls_str_of_cstring(text));
 	pfree(text);
+}
+
+/* Doubles up to this are exact if they are integers. */
+#define EXACT_INTEGERS 9007199254740992.0
+
+/* As float8out writes it, but integers that 64 bits hold without an exponent. */
+static void
+append_double(ls_buf *buf, double value)
+{
+	if (value == trunc(value) && fabs(value) <= EXACT_INTEGERS)
+		ls_buf_printf(buf, "%lld", (long long) value);
+	else if (value == trunc(value) && fabs(value) < 9223372036854775808.0)
+		/* The shortest digits that read back as the same number, as everywhere, are those of another integer. */
+		append_numeric(buf, ls_scan_double(value));
+	else
+	{
+		char *text = DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value)));
+
+		ls_buf_str(buf, ls_str_of_cstring(text));
+		pfree(text);
+	}
 }
 
 /*

@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $t = LogsvcTest->new(name => 'first', conf => "wal_level = logical\nmax_wal_senders = 4\nmax_replication_slots = 4");
-my $f = LogsvcTest->new(name => 'second', conf => "logsvc.standby_max_lag = '5s'\nwal_retrieve_retry_interval = '200ms'");
+my $f = LogsvcTest->new(name => 'second', conf => "logsvc.standby_max_lag = '10s'\nwal_retrieve_retry_interval = '200ms'");
 my $acme = $t->organization('acme');
 my $connection = 'host=' . $t->node->host . ' port=' . $t->node->port . ' dbname=postgres user=link';
 sub with { return ($f->sql_error("SELECT logsvc.use_token('$_[0]')"))[1]; }
