@@ -308,7 +308,7 @@ fill_rare(renderer *r, uint32_t *rows, size_t n_rows, uint32_t *pattern_of_row,
 
 /*
  * Finds which patterns are certainly not shown, if only those that are shown need a text: those with fewer rows
- * than the last one shown.  If that is a rare one, all get a text.  `items` has room for twice the drafts.
+ * than the last one shown.  If that is a rare one, all get a text.  `items` has room for twice the patterns.
  */
 static void
 find_least(renderer *r, sort_item *items)
@@ -342,7 +342,6 @@ ls_render_patterns(miner *m)
 	uint32_t *rare;
 	ls_pattern *patterns;
 	sort_item *order;
-	sort_item *drafts_by_rows;
 	uint32_t *place_of;
 	uint32_t *pattern_of_draft;
 
@@ -361,18 +360,16 @@ ls_render_patterns(miner *m)
 	set->rare_line_count = nrare;
 	rare = ls_arena_alloc(m->arena, (nrare + 1) * sizeof(uint32_t));
 	patterns = ls_new_array(m->arena, ls_pattern, n + 1);
-	drafts_by_rows = ls_arena_alloc(m->arena, (r.ndrafts + 1) * 2 * sizeof(sort_item));
 	order = ls_arena_alloc(m->arena, (n + 1) * 2 * sizeof(sort_item));
 	place_of = ls_arena_alloc(m->arena, (n + 1) * sizeof(uint32_t));
 	pattern_of_draft = ls_arena_alloc(m->arena, (r.ndrafts + 1) * sizeof(uint32_t));
 	set->pattern_of_row = ls_arena_alloc(m->arena, (m->nrows + 1) * sizeof(uint32_t));
 	set->patterns = ls_new_array(m->arena, ls_pattern, n + 1);
 	if (rare == NULL || patterns == NULL || order == NULL || place_of == NULL ||
-		pattern_of_draft == NULL || set->pattern_of_row == NULL || set->patterns == NULL ||
-		drafts_by_rows == NULL)
+		pattern_of_draft == NULL || set->pattern_of_row == NULL || set->patterns == NULL)
 		return NULL;
 
-	find_least(&r, drafts_by_rows);
+	find_least(&r, order);
 	n = 0;
 	for (size_t i = 0; i < r.ndrafts; i++)
 	{

@@ -22,9 +22,8 @@ recent_code(ls_group_key *f, ls_str text)
 {
 	uint64 first = 0;
 	uint64 last = 0;
-	size_t n = text.len < sizeof(first) ? LEAST_RECENT : sizeof(first);
 
-	if (n == sizeof(first))
+	if (text.len >= sizeof(first))
 	{
 		memcpy(&first, text.data, sizeof(first));
 		memcpy(&last, text.data + text.len - sizeof(last), sizeof(last));
@@ -41,7 +40,7 @@ recent_code(ls_group_key *f, ls_str text)
 
 /*
  * Parts have dictionaries of their own, with mostly the same entries.  So the code of a text is
- * remembered: to compare with its key takes a fifth of what its JSON text and the hash of that take.
+ * remembered: to compare with its key takes less than to write its JSON text and to hash that.
  */
 uint32
 ls_group_intern(ls_groups *g, ls_group_key *f, const ls_scan_value *value)

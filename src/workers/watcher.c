@@ -64,7 +64,7 @@ PG_FUNCTION_INFO_V1(logsvc_wake_watcher);
  */
 typedef struct watched_process
 {
-	uint64 request;    /* that runs in the executor */
+	uint64 request;    /* that runs in the executor; of the subscription, the process */
 	bool ended;        /* a session was ended for it */
 	TimestampTz since; /* 0: it did not wait */
 } watched_process;
@@ -220,6 +220,9 @@ look(void *context)
 		int pid = 0;
 		PGPROC *proc = process_of_subscription(subscription, &pid);
 
+		/* Another process has waited for nothing yet. */
+		if (watched_subscription.request != (uint64) pid)
+			watched_subscription = (watched_process){.request = (uint64) pid};
 		if (proc != NULL &&
 			end_blockers(has_waited(&watched_subscription, proc), pid,
 						 eager > 0 ? Min(patience, NEXT_PATIENCE) : patience, OF_SUBSCRIPTION, 0))
@@ -238,9 +241,7 @@ look(void *context)
 			continue;
 		found->again = true;
 		if (watched[i].request != request)
-		{
 			watched[i] = (watched_process){.request = request};
-		}
 		/* One who has locked many rows in many sessions must not gain time with each. */
 		if (end_blockers(has_waited(&watched[i], proc), slot->pid,
 						 watched[i].ended ? Min(patience, NEXT_PATIENCE) : patience, request, 0))

@@ -1,5 +1,5 @@
 -- Searching: what is grouped and chosen inside of parts is what all rows of the scan give.
-SELECT plan(32);
+SELECT plan(33);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -20,7 +20,7 @@ SELECT is((SELECT sum((logsvc.ingest(events) ->> 'accepted')::int) FROM (
 		'service', CASE WHEN n % 5 > 0 THEN 'svc' || n % 5 END,
 		'attributes', jsonb_build_object('n', n, 'v', pg_temp.value(n), 'o',
 			jsonb_build_object('k', n % 4,
-				'v', pg_temp.value(n / 2)), 'many', 'm' || n % 40,
+				'v', pg_temp.value(n / 2)), 'many', 'm' || n % 40, 'large', 184467440737096030,
 			-- Some read like the JSON text of others.
 			'escapes', (ARRAY[E'line\nbreak', E'line\\nbreak', E'"quoted"', E'\\"quoted\\"', 'quoted', 'q', E'q\\'])[n % 7 + 1])
 			|| CASE WHEN n % 3 = 0 THEN '{"few":1.25}' WHEN n % 11 = 0 THEN '{"few":"1.25"}'
@@ -55,6 +55,8 @@ CREATE FUNCTION pg_temp.stages() RETURNS text[] LANGUAGE sql AS $$ SELECT ARRAY[
 	'timechart span=3h limit=3 count, sum(v), min(v), max(v), first(n), last(n), count(few) by many, level',
 	'timechart span=6h limit=1 count by level', 'timechart span=1h count by nothing', 'timechart span=2h dc(v), avg(few)'] $$;
 
+SELECT is((logsvc.search('| stats p50(large)', earliest => '-1d@d', latest => '@d') #>> '{data,rows,0,0}'),
+	'184467440737096030', 'a percentile has the shortest digits, beyond 2^53, too');
 SELECT is_empty($$ SELECT * FROM pg_temp.differ('', VARIADIC pg_temp.stages()) $$, 'of all events');
 SELECT is_empty($$ SELECT * FROM pg_temp.differ('level=error ', VARIADIC pg_temp.stages()) $$,
 	'of those of a level');
