@@ -45,44 +45,52 @@ typedef struct statistics
 	uint32_t values; /* distinct constants, up to MAX_VALUES */
 } statistics;
 
-static void
-column_statistics(const family_row *family, size_t n, uint32_t k, statistics *st)
+/* Adds a column of `count` rows; `text` has its distinct constants. */
+static inline void
+add_column(statistics *st, const column *c, uint32_t count, uint32_t *text)
 {
-	uint32_t text[MAX_VALUES];
+	uint32_t v;
 
-	memset(st, 0, sizeof(*st));
+	st->rows += count;
+	st->bracket += (c->flags & COL_BRACKET) != 0 ? count : 0;
+	st->colon += (c->flags & COL_COLON) != 0 ? count : 0;
+	st->bar += (c->flags & COL_BAR) != 0 ? count : 0;
+	st->upper += (c->flags & COL_UPPER) != 0 ? count : 0;
+	st->time += (c->flags & COL_TIME) != 0 ? count : 0;
+	st->symbol += (c->flags & COL_SYMBOL) != 0 ? count : 0;
+	st->quote += (c->flags & COL_QUOTE) != 0 ? count : 0;
+	st->six += (c->flags & COL_SIX) != 0 ? count : 0;
+	if ((c->flags & COL_VARIABLE) != 0)
+	{
+		st->variable += count;
+		return;
+	}
+	if (st->values == MAX_VALUES)
+		return;
+	for (v = 0; v < st->values && text[v] != c->text; v++)
+		;
+	if (v == st->values)
+		text[st->values++] = c->text;
+}
+
+/* The statistics of all columns; st has room for MAX_COLUMNS. */
+static void
+column_statistics(const family_row *family, size_t n, statistics *st)
+{
+	uint32_t text[MAX_COLUMNS][MAX_VALUES];
+
+	memset(st, 0, MAX_COLUMNS * sizeof(*st));
 	for (size_t i = 0; i < n; i++)
 	{
-		const column *c = &family[i].columns->c[k];
+		const columns *row = family[i].columns;
 		uint32_t count = family[i].signature->count;
-		uint32_t v;
-
 		/* the last column is never header: a message must be left */
-		if (family[i].columns->n <= k + 1)
-		{
-			st->missing += count;
-			continue;
-		}
-		st->rows += count;
-		st->bracket += (c->flags & COL_BRACKET) != 0 ? count : 0;
-		st->colon += (c->flags & COL_COLON) != 0 ? count : 0;
-		st->bar += (c->flags & COL_BAR) != 0 ? count : 0;
-		st->upper += (c->flags & COL_UPPER) != 0 ? count : 0;
-		st->time += (c->flags & COL_TIME) != 0 ? count : 0;
-		st->symbol += (c->flags & COL_SYMBOL) != 0 ? count : 0;
-		st->quote += (c->flags & COL_QUOTE) != 0 ? count : 0;
-		st->six += (c->flags & COL_SIX) != 0 ? count : 0;
-		if ((c->flags & COL_VARIABLE) != 0)
-		{
-			st->variable += count;
-			continue;
-		}
-		if (st->values == MAX_VALUES)
-			continue;
-		for (v = 0; v < st->values && text[v] != c->text; v++)
-			;
-		if (v == st->values)
-			text[st->values++] = c->text;
+		uint32_t used = row->n > 0 ? row->n - 1 : 0;
+
+		for (uint32_t k = 0; k < used; k++)
+			add_column(&st[k], &row->c[k], count, text[k]);
+		for (uint32_t k = used; k < MAX_COLUMNS; k++)
+			st[k].missing += count;
 	}
 }
 
@@ -137,21 +145,15 @@ rows_with_end(const family_row *family, size_t n, uint32_t k, uint16_t flag)
 	return rows;
 }
 
-/*
- * The last column that is a time, and the statistics of all columns up to it and
- * after it; MAX_COLUMNS: there is no time where a header has it.
- */
+/* The last column that is a time; MAX_COLUMNS: there is no time where a header has it. */
 static uint32_t
-find_time(const family_row *family, size_t n, uint32_t total, statistics *st)
+find_time(const statistics *st, uint32_t total)
 {
 	uint32_t last_time = MAX_COLUMNS;
 	uint32_t k;
 
 	for (k = 0; k < 6 && last_time == MAX_COLUMNS; k++)
 	{
-		column_statistics(family, n, k, &st[k]);
-		if (k == 0)
-			column_statistics(family, n, 1, &st[1]);
 		if (share(st[k].quote, total, 5))
 			return MAX_COLUMNS;
 		if (share(st[k].time, total, 90) ||
@@ -160,8 +162,6 @@ find_time(const family_row *family, size_t n, uint32_t total, statistics *st)
 	}
 	if (last_time == MAX_COLUMNS)
 		return MAX_COLUMNS;
-	for (k = last_time + 1; k < MAX_COLUMNS; k++)
-		column_statistics(family, n, k, &st[k]);
 	for (k = last_time + 1; k < TIME_COLUMNS; k++)
 	{
 		if (share(st[k].time, total, 98) || (k == 1 && share(st[1].six, total, 98)))
@@ -245,7 +245,8 @@ find_header(const family_row *family, size_t n, header *h)
 		total += family[i].signature->count;
 	if (total < MIN_FAMILY_ROWS)
 		return false;
-	last_time = find_time(family, n, total, st);
+	column_statistics(family, n, st);
+	last_time = find_time(st, total);
 	if (last_time == MAX_COLUMNS)
 		return false;
 	for (uint32_t k = 0; k <= last_time; k++)

@@ -6,8 +6,8 @@
  *
  * Groups that are equal before and after a gap of some words are merged if at
  * least FEW_VALUES of them differ in the gap and the equal words outweigh it.  The
- * possible starts of gaps are found first, by counting the groups with each
- * prefix: a gap can start only where fewer groups also have the next word.
+ * possible starts of gaps are found first, by sorting the groups token by token:
+ * a gap can start only where groups with equal beginnings part.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +18,7 @@
 #define MAX_STARTS 4         /* of a group that are tried, the last ones */
 #define MIN_OUTSIDE 3        /* words that are equal; after a colon one less */
 
+/* Groups with the same words before and after a gap. */
 typedef struct counter
 {
 	uint64_t key;
@@ -36,20 +37,19 @@ typedef struct counter
 #define LS_TABLE_LOAD 66
 #include "src/base/hash_table.h"
 
+/* Where gaps of a group may start: the last places. */
+typedef struct gap_starts
+{
+	uint8_t n;
+	uint8_t at[MAX_STARTS];
+} gap_starts;
+
 typedef struct phrases
 {
 	miner *m;
-	counter_table starts;
+	gap_starts *starts; /* per group */
 	counter_table gaps;
 } phrases;
-
-static uint32_t
-count_of(const counter_table *t, uint64_t key)
-{
-	const counter *c = counter_find(t, key);
-
-	return c == NULL ? 0 : c->count;
-}
 
 /* There is room for the key. */
 static void
@@ -93,39 +93,115 @@ may_have_phrase(const group *g, size_t index)
 		   words_between(g, 0, g->n) >= MIN_OUTSIDE - 1;
 }
 
-/* hash[p]: the keys and the tokens before p. */
+/* ---- starts of gaps ---- */
+
 static void
-hash_beginnings(const group *g, uint64_t *hash)
+add_start(gap_starts *starts, uint32_t place)
 {
-	hash[0] = mix64(g->hard, g->soft);
-	for (uint32_t p = 0; p < g->n; p++)
-		hash[p + 1] = mix64(hash[p], g->codes[p]);
+	if (starts->n == MAX_STARTS)
+		memmove(starts->at, starts->at + 1, --starts->n);
+	starts->at[starts->n++] = (uint8_t) place;
 }
+
+/*
+ * Sorts groups that are equal before a place by the token there, and then those that are equal there as
+ * well.  If not all are, a gap of each one may start there.
+ */
+static void
+find_starts(phrases *s, sort_item *items, sort_item *scratch, size_t n, uint32_t place)
+{
+	for (;; place++)
+	{
+		bool all_equal = true;
+
+		for (size_t i = 0; i < n; i++)
+		{
+			const group *g = &s->m->groups[items[i].value];
+
+			items[i].key = place < g->n ? g->codes[place] : 0;
+			all_equal = all_equal && items[i].key == items[0].key;
+		}
+		if (!all_equal)
+			break;
+		if (items[0].key == 0)
+			return;
+	}
+	ls_sort_items(items, scratch, n);
+	for (size_t i = 0; i < n;)
+	{
+		size_t j = i;
+
+		for (; j < n && items[j].key == items[i].key; j++)
+		{
+			if (items[i].key != 0 && place > 0)
+				add_start(&s->starts[items[j].value], place);
+		}
+		if (j - i > 1 && items[i].key != 0)
+			find_starts(s, items + i, scratch, j - i, place + 1);
+		i = j;
+	}
+}
+
+/* Finds the starts of all groups that may have a phrase. */
+static bool
+find_all_starts(phrases *s)
+{
+	miner *m = s->m;
+	sort_item *items = ls_arena_alloc(m->arena, (m->ngroups + 1) * 2 * sizeof(sort_item));
+	sort_item *scratch;
+	size_t n = 0;
+
+	s->starts = ls_new_array(m->arena, gap_starts, m->ngroups + 1);
+	if (items == NULL || s->starts == NULL)
+		return false;
+	scratch = items + m->ngroups + 1;
+	for (size_t i = 0; i < m->ngroups; i++)
+	{
+		const group *g = &m->groups[i];
+
+		if (may_have_phrase(g, i))
+			items[n++] = (sort_item){mix64(g->hard, g->soft), (uint32_t) i};
+	}
+	ls_sort_items(items, scratch, n);
+	for (size_t i = 0; i < n;)
+	{
+		uint64_t key = items[i].key;
+		size_t j = i + 1;
+
+		while (j < n && items[j].key == key)
+			j++;
+		if (j - i > 1)
+			find_starts(s, items + i, scratch, j - i, 0);
+		i = j;
+	}
+	ls_arena_drop(m->arena, items, (m->ngroups + 1) * 2 * sizeof(sort_item));
+	return true;
+}
+
+/* ---- gaps ---- */
 
 /*
  * Calls for each gap of a group: counts it, or makes it variable if there are
  * enough others.  True when it did the latter.
  */
 static bool
-visit_gaps(phrases *s, group *g, bool apply)
+visit_gaps(phrases *s, group *g, const gap_starts *starts, bool apply)
 {
-	uint64_t begin[MAX_PHRASE_TOKENS + 1];
-	uint64_t end[MAX_PHRASE_TOKENS + 1];
+	uint64_t begin[MAX_PHRASE_TOKENS + 1]; /* the keys and the tokens before a place */
+	uint64_t end[MAX_PHRASE_TOKENS + 1];   /* the tokens from there on */
 	uint32_t words = words_between(g, 0, g->n);
-	uint32_t tried = 0;
 
-	hash_beginnings(g, begin);
+	begin[0] = mix64(g->hard, g->soft);
+	for (uint32_t p = 0; p < g->n; p++)
+		begin[p + 1] = mix64(begin[p], g->codes[p]);
 	end[g->n] = 1;
 	for (uint32_t p = g->n; p > 0; p--)
 		end[p - 1] = mix64(end[p] + 1, g->codes[p - 1]);
-	for (uint32_t p = g->n - 1; p > 0 && tried < MAX_STARTS; p--)
+	for (uint32_t i = starts->n; i > 0; i--)
 	{
-		uint32_t here = count_of(&s->starts, begin[p]);
+		uint32_t p = starts->at[i - 1];
 		uint32_t inside = 0;
 
-		if (here < 2 || count_of(&s->starts, begin[p + 1]) == here)
-			continue;
-		tried++;
 		for (uint32_t n = 1; n <= MAX_GAP && p + n <= g->n; n++)
 		{
 			uint64_t code = g->codes[p + n - 1];
@@ -162,38 +238,22 @@ visit_gaps(phrases *s, group *g, bool apply)
 bool
 ls_merge_phrases(miner *m)
 {
-	phrases s = {m, {.arena = m->arena}, {.arena = m->arena}};
-	uint32_t tokens = 0;
-	uint32_t groups = 0;
+	phrases s = {m, NULL, {.arena = m->arena}};
+	uint32_t gaps = 0;
 
-	for (size_t i = 0; i < m->ngroups; i++)
-	{
-		if (may_have_phrase(&m->groups[i], i))
-		{
-			tokens += m->groups[i].n;
-			groups++;
-		}
-	}
-	if (!counter_reserve(&s.starts, tokens) ||
-		!counter_reserve(&s.gaps, groups * MAX_STARTS * MAX_GAP))
+	if (!find_all_starts(&s))
 		return false;
 	for (size_t i = 0; i < m->ngroups; i++)
-	{
-		uint64_t begin[MAX_PHRASE_TOKENS + 1];
-
-		if (!may_have_phrase(&m->groups[i], i))
-			continue;
-		hash_beginnings(&m->groups[i], begin);
-		for (uint32_t p = 1; p <= m->groups[i].n; p++)
-			count_key(&s.starts, begin[p], 1, 0, 0);
-	}
+		gaps += s.starts[i].n * MAX_GAP;
+	if (!counter_reserve(&s.gaps, gaps))
+		return false;
 	for (int apply = 0; apply < 2; apply++)
 	{
 		for (size_t i = 0; i < m->ngroups; i++)
 		{
 			group *g = &m->groups[i];
 
-			if (may_have_phrase(g, i) && visit_gaps(&s, g, apply == 1))
+			if (s.starts[i].n > 0 && visit_gaps(&s, g, &s.starts[i], apply == 1))
 			{
 				if (g->codes == NULL)
 					return false;
@@ -201,7 +261,7 @@ ls_merge_phrases(miner *m)
 			}
 		}
 	}
-	counter_free(&s.starts);
 	counter_free(&s.gaps);
+	ls_arena_drop(m->arena, s.starts, (m->ngroups + 1) * sizeof(gap_starts));
 	return true;
 }
