@@ -12,6 +12,7 @@
 ### Build and run
 ## make                     builds the extension
 ## make install             installs it into the server; DESTDIR=/tmp/logsvc: below that folder
+## make uninstall           removes what make install and make quickstart put into the server
 
 # DATA is where quickstart keeps its cluster; to PGXS it means files to install.
 GIVEN_DATA := $(DATA)
@@ -111,6 +112,7 @@ install-console: $(CONSOLE)
 uninstall: uninstall-console
 uninstall-console:
 	rm -rf '$(console_folder)'
+	rmdir '$(dir $(console_folder))' 2> /dev/null || true
 ## make console-vendor-check  compares the console's libraries with their checksums
 console-vendor-check:
 	@tools/console-vendor-check
