@@ -131,7 +131,7 @@ HTTP_PORT ?= 8080
 PG_PORT ?= 54320
 sudo := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: deps quickstart stop doctor deb screenshots lint bench help
+.PHONY: uninstall deps quickstart stop doctor deb screenshots lint bench help
 
 ## make help                prints these lines
 help:

@@ -52,6 +52,8 @@ explain(ls_judge_ctx *ctx, const ls_judge_decision *d, ls_judge_finding *f)
 			ls_buf_printf(&buf, " (%.*s)", (int) d->note.len, d->note.data);
 		ls_buf_char(&buf, '.');
 	}
+	else if (ctx->n_rows == 1)
+		ls_buf_printf(&buf, "The only row does not decide this: %s.", d->why);
 	else
 		ls_buf_printf(&buf, "None of the %zu rows decides this: %s.", ctx->n_rows, d->why);
 	if (!buf.failed)
@@ -157,10 +159,11 @@ summarize(ls_judge_job *job)
 		counts[job->out[i].status]++;
 	ls_buf_init(&buf, job->ctx.arena);
 	ls_buf_printf(&buf,
-				  "%zu passed, %zu failed, %zu not found, %zu skipped in %zu rows, "
+				  "%zu passed, %zu failed, %zu not found, %zu skipped in %zu row%s, "
 				  "by the built-in evaluator.",
 				  counts[LS_FINDING_PASSED], counts[LS_FINDING_FAILED],
-				  counts[LS_FINDING_NOT_FOUND], counts[LS_FINDING_SKIPPED], job->ctx.n_rows);
+				  counts[LS_FINDING_NOT_FOUND], counts[LS_FINDING_SKIPPED], job->ctx.n_rows,
+				  job->ctx.n_rows == 1 ? "" : "s");
 	if (job->left > 0)
 		ls_buf_printf(&buf, " %zu conclusions beyond the first %d were not judged.", job->left,
 					  MAX_ITEMS);

@@ -12,7 +12,8 @@ my $f = LogsvcTest->new(name => 'second', conf => "logsvc.standby_max_lag = '10s
 my $acme = $t->organization('acme');
 my $connection = 'host=' . $t->node->host . ' port=' . $t->node->port . ' dbname=postgres user=link';
 sub with { return ($f->sql_error("SELECT logsvc.use_token('$_[0]')"))[1]; }
-# After a silence heartbeats come that were asked for before it: accounts may be just young enough, and then not.
+# Heartbeats that were asked for before a silence come after it: accounts are just young enough,
+# and then not.
 sub hears { my $age = $f->sql('SELECT logsvc_internal.accounts_age()'); return $age ne '' && $age < 6 && with($acme->{token}) eq ''; }
 sub found { return $f->sql('SELECT found FROM logsvc.node_status()'); }
 sub reads { return $t->sql('SELECT count(*) FROM pg_replication_slots WHERE active'); }

@@ -26,7 +26,8 @@ sub with
 	my ($out, $state) = $f->sql_error("SELECT logsvc.use_token('$token') IS NULL; SELECT logsvc.whoami() #>> '{organization,slug}'", user => 'tenant');
 	return $state || (split /\n/, $out)[-1];
 }
-# After a silence heartbeats come that were asked for before it: accounts may be just young enough, and then not.
+# Heartbeats that were asked for before a silence come after it: accounts are just young enough,
+# and then not.
 sub hears { my $seconds = $f->sql($age); return $seconds ne '' && $seconds < 6 && with($acme->{token}) eq 'acme'; }
 sub refuses { return with($acme->{token}) eq 'LS710'; }
 sub doctor { my ($server, $check) = @_; return $server->sql(qq{SELECT state || ' ' || found FROM logsvc.doctor() WHERE "check" = '} . ($check // 'accounts') . q{'}); }
