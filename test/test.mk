@@ -80,7 +80,6 @@ bench-install:
 # On a fresh machine deps brings what the next make needs to see.
 test: deps
 	@$(MAKE) --no-print-directory run-tests
-run-tests: export TEST_SECOND_TRIES ?= 3
 run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_PROMTOOL) $(TEST_RELEASED)
 	@$(if $(CITUS)$(T),,echo 'Citus is not installed: the tests of test/citus are not run (make test-citus CITUS_PREFIX=...)')
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP) $(if $(CITUS),$(TEST_CITUS))

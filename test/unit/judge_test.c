@@ -402,6 +402,10 @@ test_findings(void)
 	f = one("migration 42 applied\nlistening on :8080", "at most 3 retries");
 	ok(f.status == PASSED && says(&f, "none counts"),
 	   "of a number of 0 no row is called the last that counts");
+	f = one("cache warmed", "the backup succeeds");
+	ok(f.status == NOT_FOUND && says(&f, "The only row does not decide this"), "one row is one");
+	f = one("cache warmed\ncache emptied", "the backup succeeds");
+	ok(f.status == NOT_FOUND && says(&f, "None of the 2 rows decides this"), "two are more");
 	f = one("upload retried\nupload retried", "at most 1 retry of the upload");
 	ok(f.status == FAILED && says(&f, "their number is beyond the limit (2)"),
 	   "else the last one, and how many");
