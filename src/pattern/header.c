@@ -238,12 +238,19 @@ find_header(const family_row *family, size_t n, header *h)
 {
 	statistics st[MAX_COLUMNS];
 	uint32_t total = 0;
+	uint32_t quoted = 0;
 	uint32_t last_time;
 
 	memset(h, 0, sizeof(*h));
 	for (size_t i = 0; i < n; i++)
+	{
+		const columns *c = family[i].columns;
+
 		total += family[i].signature->count;
-	if (total < MIN_FAMILY_ROWS)
+		quoted += c->n > 1 && (c->c[0].flags & COL_QUOTE) != 0 ? family[i].signature->count : 0;
+	}
+	/* Rows that begin with a quote have no header: nothing else of them is looked at. */
+	if (total < MIN_FAMILY_ROWS || share(quoted, total, 5))
 		return false;
 	column_statistics(family, n, st);
 	last_time = find_time(st, total);
