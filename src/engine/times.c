@@ -484,3 +484,86 @@ ls_query_time_resolve(const ls_query_time *time, ls_time now, const ls_query_zon
 	}
 	return in_range(*result);
 }
+
+/* ---- periods ---- */
+
+/* After the last moment of the year 9999. */
+#define END_OF_TIME (INT64_C(253402300800) * LS_USECS_PER_SEC)
+
+/* The end of a year or a month that begins there. */
+static ls_time
+months_after(ls_time from, int64_t months)
+{
+	return ls_query_month_start(ls_query_month_of(from / LS_USECS_PER_DAY) + months) *
+		   LS_USECS_PER_DAY;
+}
+
+bool
+ls_query_period_parse(ls_str text, ls_query_period *period)
+{
+	static const char rest[] = "0001-01-01T00:00:00";
+	ls_query_time epoch;
+	ls_buf full;
+	char bytes[64];
+	ls_time zoned;
+	size_t len = text.len;
+
+	memset(period, 0, sizeof(*period));
+	if (len > 32 || len < 4)
+		return false;
+	if (memchr(text.data, '-', len) == NULL && len >= 10)
+	{
+		if (!ls_query_time_parse(text, &epoch) || !epoch.absolute)
+			return false;
+		period->from = epoch.at;
+		period->to = epoch.at + (len == 10 ? LS_USECS_PER_SEC : 1000);
+		return period->to <= END_OF_TIME;
+	}
+	if (text.data[len - 1] == 'Z')
+		len--;
+	else
+		for (size_t i = 11; i < len; i++)
+			if (text.data[i] == '+' || text.data[i] == '-')
+				len = i;
+	full = (ls_buf){.data = bytes, .capacity = sizeof(bytes)};
+	ls_buf_append(&full, text.data, len);
+	if (len < sizeof(rest) - 1)
+		ls_buf_append(&full, rest + len, sizeof(rest) - 1 - len);
+	if (!ls_time_parse_iso(ls_str_make(full.data, full.len), &period->from))
+		return false;
+	switch (len)
+	{
+		case 4:
+			period->to = months_after(period->from, 12);
+			break;
+		case 7:
+			period->to = months_after(period->from, 1);
+			break;
+		case 10:
+			period->to = period->from + LS_USECS_PER_DAY;
+			break;
+		case 13:
+			period->to = period->from + 3600 * LS_USECS_PER_SEC;
+			break;
+		case 16:
+			period->to = period->from + 60 * LS_USECS_PER_SEC;
+			break;
+		case 19:
+			period->to = period->from + LS_USECS_PER_SEC;
+			break;
+		case 21:
+		case 22:
+		case 23:
+			period->to = period->from + 1000;
+			break;
+		default:
+			return false;
+	}
+	period->local = len == text.len;
+	ls_buf_append(&full, text.data + len, text.len - len);
+	if (!ls_time_parse_iso(ls_str_make(full.data, full.len), &zoned))
+		return false;
+	period->to += zoned - period->from;
+	period->from = zoned;
+	return period->to < END_OF_TIME;
+}

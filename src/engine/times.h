@@ -72,6 +72,20 @@ typedef struct ls_query_zone
  */
 extern bool ls_query_time_parse(ls_str text, ls_query_time *time);
 
+/* What a written time names: in other languages it may be a day, where here it is the begin of one. */
+typedef struct ls_query_period
+{
+	ls_time from;
+	ls_time to; /* after it */
+	bool local; /* without a zone: as if it were UTC */
+} ls_query_period;
+
+/*
+ * Reads a year, a month, a day, an hour, a minute, a second or a millisecond as in ISO 8601, with or
+ * without a zone, or an epoch of 10 or 13 digits.  False: the text is none.
+ */
+extern bool ls_query_period_parse(ls_str text, ls_query_period *period);
+
 /*
  * Resolves a time.  Seconds, minutes and hours are exact; days and longer units use
  * calendar arithmetic in the zone (a month before 31 March is the last day of

@@ -13,7 +13,6 @@
 #include "src/query/parser.h"
 
 #include "src/decode/decode.h"
-#include "src/query/translate.h"
 
 static const ls_str levels_in_order[LS_QUERY_LEVELS] = {
 	LS_STR("trace"), LS_STR("debug"), LS_STR("info"),
@@ -131,35 +130,33 @@ mirrored(ls_query_op op)
 	return ops[op];
 }
 
-/* level op "text"; *result stays NULL if it is an ordinary comparison.  False on error. */
+/* level op "text"; *list stays empty if it is an ordinary comparison.  False on error. */
 static bool
-level_condition(ls_query_state *state, ls_query_op op, ls_query_expr *field, ls_query_expr *text,
-				ls_query_span span, ls_query_expr **result)
+level_condition(ls_query_state *state, ls_query_op op, ls_query_expr *level, ls_query_expr *text,
+				ls_query_expr **field, ls_query_exprs *list)
 {
 	bool ordered = op != LS_QUERY_OP_EQ && op != LS_QUERY_OP_NE;
 	ls_str levels[LS_QUERY_LEVELS];
 	int n = ls_query_levels(ordered ? op : LS_QUERY_OP_EQ, text->text, levels);
-	ls_query_exprs list = {NULL, 0};
 
 	if (n < 0)
-		return !ordered || field->field->builtin != LS_QUERY_LEVEL ||
+		return !ordered || level->field->builtin != LS_QUERY_LEVEL ||
 			   ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, text->span, EXPECTED_LEVELS,
 								"this is no level");
 	if (!ordered && ls_str_eq(levels[0], text->text))
 		return true;
-	if (!ordered && !add(state, &list, text, text->text))
+	if (!ordered && !add(state, list, text, text->text))
 		return false;
 	for (int i = 0; i < n; i++)
 	{
-		if (ordered ? !add_level(state, &list, text, levels[i])
-					: !add(state, &list, text, levels[i]))
+		if (ordered ? !add_level(state, list, text, levels[i]) : !add(state, list, text, levels[i]))
 			return false;
 	}
 	/* level > "fatal" */
-	if (list.n == 0 && !add(state, &list, text, LS_STR("")))
+	if (list->n == 0 && !add(state, list, text, LS_STR("")))
 		return false;
-	*result = ls_query_test(state, LS_QUERY_EXPR_IN, op == LS_QUERY_OP_NE, field, list, span);
-	return *result != NULL;
+	*field = level;
+	return true;
 }
 
 /* ---- times ---- */
@@ -220,17 +217,17 @@ check_time(ls_query_state *state, const ls_query_expr *field, const ls_query_exp
 
 bool
 ls_query_builtin_condition(ls_query_state *state, ls_query_op op, ls_query_expr *left,
-						   ls_query_expr *right, ls_query_span span, ls_query_expr **result)
+						   ls_query_expr *right, ls_query_expr **field, ls_query_exprs *levels)
 {
 	bool ordered = op != LS_QUERY_OP_EQ && op != LS_QUERY_OP_NE;
 
-	*result = NULL;
+	*levels = (ls_query_exprs){NULL, 0};
 	if (!check_time(state, left, right, ordered) || !check_time(state, right, left, ordered))
 		return false;
 	if (builtin_of(left) == LS_QUERY_LEVEL && right->kind == LS_QUERY_EXPR_STRING)
-		return level_condition(state, op, left, right, span, result);
+		return level_condition(state, op, left, right, field, levels);
 	if (builtin_of(right) == LS_QUERY_LEVEL && left->kind == LS_QUERY_EXPR_STRING)
-		return level_condition(state, mirrored(op), right, left, span, result);
+		return level_condition(state, mirrored(op), right, left, field, levels);
 	return true;
 }
 

@@ -268,11 +268,13 @@ ls_query_compare(ls_query_state *state, ls_query_op op, ls_query_expr *left, ls_
 {
 	ls_query_span span = {left->span.start, right->span.end};
 	ls_query_expr *expr;
+	ls_query_expr *field;
+	ls_query_exprs levels;
 
-	if (!ls_query_builtin_condition(state, op, left, right, span, &expr))
+	if (!ls_query_builtin_condition(state, op, left, right, &field, &levels))
 		return NULL;
-	if (expr != NULL)
-		return expr;
+	if (levels.n > 0)
+		return ls_query_test(state, LS_QUERY_EXPR_IN, op == LS_QUERY_OP_NE, field, levels, span);
 	expr = make_expr(state, LS_QUERY_EXPR_COMPARE, LS_QUERY_TYPE_BOOLEAN, span);
 	if (expr == NULL)
 		return NULL;

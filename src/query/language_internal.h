@@ -38,7 +38,15 @@ typedef struct ls_query_exprs
 	uint32_t n;
 } ls_query_exprs;
 
-/* The state of one parse; lives on the stack of ls_query_parse. */
+/* A syntax error: where it is, and the grammar's names of the tokens that were expected. */
+typedef struct ls_query_mistake
+{
+	const ls_query_token *token; /* NULL: none */
+	const char *const *names;
+	int n_names;
+} ls_query_mistake;
+
+/* The state of one parse; lives on the stack of its caller. */
 typedef struct ls_query_state
 {
 	ls_arena *arena;
@@ -46,7 +54,7 @@ typedef struct ls_query_state
 	ls_query_error *error;
 	bool failed;      /* *error is set: the first error wins */
 	bool filter_only; /* ls_query_parse_filter */
-	bool only_parsed; /* ls_query_parse_only */
+	bool read;        /* the text is valid */
 	ls_str text;      /* NUL-terminated copy */
 	ls_query_token *tokens;
 	uint32_t n_tokens;
@@ -60,6 +68,7 @@ typedef struct ls_query_state
 	ls_str guessed;          /* what a hint suggests, unless there is a translation */
 	ls_query_stage *stage;   /* being parsed */
 	ls_query_filter *filter; /* of the head, still with its scopes */
+	ls_query_mistake mistake;
 } ls_query_state;
 
 /* Flags of ls_query_filter and ls_query_expr while parsing. */
@@ -73,6 +82,18 @@ typedef struct ls_query_state
  * arena is full or the scanner failed.
  */
 extern bool ls_query_scan(ls_query_state *state);
+
+/*
+ * From a text to a tree in state->query; parse_text.c.  The state has its arena and its error.  False:
+ * the error is set.  It makes no hints and no notes.
+ */
+extern bool ls_query_parse_text(ls_query_state *state, ls_str text);
+
+/* Sets the error of a parse without memory; always returns false. */
+extern bool ls_query_memory_error(ls_query_error *error);
+
+/* Is the text a query of our language?  False also when memory is short; parse_text.c. */
+extern bool ls_query_is_query(const ls_buf *text);
 
 /*
  * Cuts and joins tokens of the head that people write as in other languages;
@@ -107,10 +128,15 @@ extern bool ls_query_guess_list(ls_query_state *state, const ls_query_token *tok
 /* Lets the first warning about a lowercase operator suggest the query with capitals; list_hint.c. */
 extern void ls_query_suggest_capitals(ls_query_state *state);
 
-/* Is the token =, !=, <, <=, > or >=?  parse.c. */
+/* ---- keywords.c ---- */
+
+/* Makes keywords of words, and one token of NOT IN.  False: the error is set. */
+extern bool ls_query_classify(ls_query_state *state);
+
+/* Is the token =, !=, <, <=, > or >=? */
 extern bool ls_query_is_comparison(int kind);
 
-/* ---- syntax_error.c ---- */
+/* ---- query_error.c ---- */
 
 /* Set the error of the parse (the first one wins); always return false. */
 extern bool ls_query_fail_at(ls_query_state *state, ls_query_error_kind kind, ls_query_span span,
@@ -120,6 +146,9 @@ extern bool ls_query_fail_expected(ls_query_state *state, ls_query_error_kind ki
 								   ls_query_span span, const ls_str *expected, uint32_t n);
 extern void ls_query_set_hint(ls_query_state *state, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Sets what the error says was expected; copied.  False: out of memory. */
+extern bool ls_query_set_expected(ls_query_state *state, const ls_str *expected, uint32_t n);
 
 /* Sets the hint "did you mean X?" if one of the candidates is near. */
 extern void ls_query_hint_closest(ls_query_state *state, ls_str word, const ls_str *candidates,
@@ -132,15 +161,50 @@ extern void ls_query_make_doubt(ls_query_state *state, uint32_t before);
 extern ls_str ls_query_slice(const ls_query_state *state, ls_query_span span);
 extern ls_str ls_query_excerpt(const ls_query_state *state, ls_query_span span);
 
-/* Reports a syntax error: the span of the last token read, and the tokens expected there. */
+/* ---- syntax_error.c ---- */
+
+/*
+ * Reports a syntax error: the span of the last token read, and the tokens expected there.  What hints need
+ * is kept in state->mistake.
+ */
 extern void ls_query_syntax_error(ls_query_state *state, ls_query_span span,
 								  const char *const *expected, int n);
 
-/* The names of a stage's options, of all aggregates and of all functions; *n: how many. */
+/* ---- meaning_hint.c ---- */
+
+/* After a parse that has failed: what was meant at the mistake, if it can be guessed, as a hint. */
+extern void ls_query_guess_meaning(ls_query_state *state);
+
+/* ---- names.c ---- */
+
+/* The names of a stage's options, of all operators, aggregates and functions (expr.c); *n: how many. */
+extern const ls_str *ls_query_operator_names(uint32_t *n);
 extern const ls_str *ls_query_option_names(ls_query_stage_kind kind, uint32_t *n);
 extern const ls_str *ls_query_aggregate_names(uint32_t *n);
 extern const ls_str *ls_query_function_names(ls_query_state *state, uint32_t *n);
 extern bool ls_query_is_aggregate(ls_str name);
+
+/* The token of an operator in capitals; 0: it is none. */
+extern int ls_query_find_operator(ls_str word);
+
+/* The kind of the stage with this name, and its token; -1: no stage has this name. */
+extern int ls_query_find_stage(ls_str word, int *token);
+
+/* The kind of the stage whose name is this token; -1: it is none. */
+extern int ls_query_stage_of_token(int token);
+
+/* The kind of an aggregate by its name, and the percentage of p95; -1: no aggregate has this name. */
+extern int ls_query_find_aggregate(ls_str word, int *percent);
+
+/* ---- word.c ---- */
+
+extern bool ls_query_is_name_char(char c);
+
+/* Is it a decimal number? */
+extern bool ls_query_is_number(ls_str word);
+
+/* Is it a word that is only a value wherever it stands: letters, digits, and - . _ inside? */
+extern bool ls_query_is_plain_word(ls_str word);
 
 /* ---- other_names.c: what to write for a stage or function of another language; or NULL ---- */
 
@@ -217,10 +281,13 @@ extern ls_query_expr *ls_query_test(ls_query_state *state, ls_query_expr_kind ki
 extern ls_query_expr *ls_query_text_test(ls_query_state *state, ls_query_expr_kind kind,
 										 bool negated, ls_query_expr *left, ls_query_expr *right,
 										 ls_query_span span);
-/* builtin_condition.c: *result NULL: an ordinary comparison.  False on error. */
+/*
+ * builtin_condition.c: a comparison of a level is field IN levels, or NOT IN for !=.  No levels: an
+ * ordinary comparison.  False on error.
+ */
 extern bool ls_query_builtin_condition(ls_query_state *state, ls_query_op op, ls_query_expr *left,
-									   ls_query_expr *right, ls_query_span span,
-									   ls_query_expr **result);
+									   ls_query_expr *right, ls_query_expr **field,
+									   ls_query_exprs *levels);
 extern bool ls_query_level_list(ls_query_state *state, const ls_query_expr *field,
 								ls_query_exprs *list);
 extern bool ls_query_check_head_value(ls_query_state *state, const ls_query_field *field,
@@ -233,9 +300,6 @@ extern ls_query_expr *ls_query_option_literal(ls_query_state *state, ls_query_to
 extern ls_query_expr *ls_query_make_bin(ls_query_state *state, ls_query_field *field,
 										ls_query_expr *span);
 extern bool ls_query_condition(ls_query_state *state, const ls_query_expr *expr);
-
-/* The kind of the stage with this name, and its token; -1: no stage has this name. */
-extern int ls_query_find_stage(ls_str word, int *token);
 
 /* If the token is the name of a stage, makes the stage.  False: out of memory. */
 extern bool ls_query_begin_stage(ls_query_state *state, int token);

@@ -170,8 +170,7 @@ ls_query_guess_list(ls_query_state *state, const ls_query_token *token)
 {
 	const ls_query_token *op = token;
 
-	/* A suggestion that is being parsed gets none itself: that would not end. */
-	if (state->stage != NULL || state->only_parsed)
+	if (state->stage != NULL)
 		return false;
 	for (int i = 0; i <= LOOKED_BACK && op > state->tokens; i++, op--)
 	{

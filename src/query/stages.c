@@ -11,39 +11,6 @@
 
 #include <stdlib.h>
 
-/* In the order of ls_query_stage_kind. */
-static const char *const stage_names[] = {
-	"where",    "dedup",      "stats",  "timechart", "top",      "rare",  "sort", "head",
-	"fields",   "rename",     "eval",   "rex",       "patterns", "table", "tail", "bin",
-	"fillnull", "eventstats", "lookup", "json",      "logfmt",   "kv",
-};
-
-static const int stage_tokens[] = {
-	TOK_WHERE,    TOK_DEDUP, TOK_STATS,  TOK_TIMECHART, TOK_TOP,      TOK_RARE,
-	TOK_SORT,     TOK_HEAD,  TOK_FIELDS, TOK_RENAME,    TOK_EVAL,     TOK_REX,
-	TOK_PATTERNS, TOK_TABLE, TOK_TAIL,   TOK_BIN,       TOK_FILLNULL, TOK_EVENTSTATS,
-	TOK_LOOKUP,   TOK_JSON,  TOK_LOGFMT, TOK_KV,
-};
-
-/* Other names of stages. */
-static const struct
-{
-	ls_str name;
-	ls_query_stage_kind kind;
-} stage_aliases[] = {
-	{LS_STR("bucket"), LS_QUERY_BIN_STAGE},
-	{LS_STR("spath"), LS_QUERY_JSON},
-	{LS_STR("extract"), LS_QUERY_KV},
-};
-
-#define N_STAGES ((int) (sizeof(stage_tokens) / sizeof(stage_tokens[0])))
-
-const char *
-ls_query_stage_name(ls_query_stage_kind kind)
-{
-	return stage_names[kind];
-}
-
 static ls_query_stage *
 make_stage(ls_query_state *state, ls_query_stage_kind kind)
 {
@@ -62,35 +29,12 @@ make_stage(ls_query_state *state, ls_query_stage_kind kind)
 	return stage;
 }
 
-int
-ls_query_find_stage(ls_str word, int *token)
-{
-	for (int i = 0; i < N_STAGES; i++)
-	{
-		if (ls_str_eq(word, ls_str_make(stage_names[i], strlen(stage_names[i]))))
-		{
-			*token = stage_tokens[i];
-			return i;
-		}
-	}
-	for (size_t i = 0; i < sizeof(stage_aliases) / sizeof(stage_aliases[0]); i++)
-	{
-		if (ls_str_eq(word, stage_aliases[i].name))
-		{
-			*token = stage_tokens[stage_aliases[i].kind];
-			return (int) stage_aliases[i].kind;
-		}
-	}
-	return -1;
-}
-
 bool
 ls_query_begin_stage(ls_query_state *state, int token)
 {
-	for (int i = 0; i < N_STAGES; i++)
-		if (token == stage_tokens[i])
-			return make_stage(state, (ls_query_stage_kind) i) != NULL;
-	return true;
+	int kind = ls_query_stage_of_token(token);
+
+	return kind < 0 || make_stage(state, (ls_query_stage_kind) kind) != NULL;
 }
 
 /* A whole number from `least` to `most`. */
@@ -204,70 +148,6 @@ static const struct
 	{LS_STR("per_hour"), "write timechart span=1h count"},
 };
 
-/* What others call the same. */
-static const struct
-{
-	ls_str word;
-	ls_query_aggregate_kind kind;
-} aggregate_aliases[] = {
-	{LS_STR("distinct_count"), LS_QUERY_DC}, {LS_STR("dcount"), LS_QUERY_DC},
-	{LS_STR("estdc"), LS_QUERY_DC},          {LS_STR("mean"), LS_QUERY_AVG},
-	{LS_STR("average"), LS_QUERY_AVG},
-};
-
-/*
- * The percentage of p95, perc95 or percentile95, with one or two digits; -1 for any
- * other name.
- */
-static int
-percentile(ls_str word)
-{
-	static const ls_str prefixes[] = {LS_STR("percentile"), LS_STR("perc"), LS_STR("p")};
-	int percent = 0;
-	size_t prefix = 0;
-
-	while (word.len <= prefixes[prefix].len ||
-		   memcmp(word.data, prefixes[prefix].data, prefixes[prefix].len) != 0)
-	{
-		if (++prefix == sizeof(prefixes) / sizeof(prefixes[0]))
-			return -1;
-	}
-	word = ls_str_make(word.data + prefixes[prefix].len - 1, word.len - prefixes[prefix].len + 1);
-	if (word.len > 3)
-		return -1;
-	for (size_t i = 1; i < word.len; i++)
-	{
-		if (word.data[i] < '0' || word.data[i] > '9')
-			return -1;
-		percent = percent * 10 + (word.data[i] - '0');
-	}
-	return percent;
-}
-
-/* The kind of an aggregate by its name; -1 for an unknown name. */
-static int
-find_aggregate(ls_str word)
-{
-	uint32_t n;
-	const ls_str *names = ls_query_aggregate_names(&n);
-
-	if (percentile(word) >= 0)
-		return LS_QUERY_PERCENTILE;
-	for (int i = LS_QUERY_COUNT; i < LS_QUERY_PERCENTILE; i++)
-		if (ls_str_eq(word, names[i]))
-			return i;
-	for (size_t i = 0; i < sizeof(aggregate_aliases) / sizeof(aggregate_aliases[0]); i++)
-		if (ls_str_eq(word, aggregate_aliases[i].word))
-			return (int) aggregate_aliases[i].kind;
-	return -1;
-}
-
-bool
-ls_query_is_aggregate(ls_str name)
-{
-	return find_aggregate(name) >= 0;
-}
-
 /* A condition is never null, so count counts all rows; and it is no number to add up. */
 static bool
 is_counted_condition(ls_query_aggregate_kind kind, const ls_query_expr *arg)
@@ -281,7 +161,8 @@ ls_query_make_aggregate(ls_query_state *state, ls_query_token name, ls_query_exp
 						ls_query_field *as, ls_query_span span)
 {
 	ls_str word = ls_query_slice(state, name.span);
-	int kind = find_aggregate(word);
+	int percent;
+	int kind = ls_query_find_aggregate(word, &percent);
 	ls_query_aggregate *aggregate;
 	ls_buf column;
 
@@ -325,7 +206,7 @@ ls_query_make_aggregate(ls_query_state *state, ls_query_token name, ls_query_exp
 	if (aggregate == NULL)
 		return NULL;
 	aggregate->kind = (ls_query_aggregate_kind) kind;
-	aggregate->percent = kind == LS_QUERY_PERCENTILE ? percentile(word) : 0;
+	aggregate->percent = percent;
 	aggregate->arg = arg;
 	aggregate->as = as;
 	aggregate->span = span;
@@ -361,7 +242,8 @@ ls_query_check_columns(ls_query_state *state)
 
 	if (n > 100)
 		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, stage->aggregates.items[0]->span,
-								NULL, "%s has at most 100 columns", stage_names[stage->kind]);
+								NULL, "%s has at most 100 columns",
+								ls_query_stage_name(stage->kind));
 	for (uint32_t i = n_by; i < n; i++)
 		for (uint32_t j = 0; j < i; j++)
 		{

@@ -55,9 +55,6 @@ extern bool ls_query_translate(ls_str text, ls_arena *arena, ls_query_translatio
 /* If the text of a failed parse is in another language, the error says how it is written here. */
 extern void ls_query_explain_error(ls_query_state *state);
 
-/* Is the text a query of our language?  False also when memory is short. */
-extern bool ls_query_is_query(const ls_buf *text);
-
 /* ---- the languages; false: the text is not of this language, or cannot be translated ---- */
 
 /* Does the text begin as LogQL? */
@@ -100,20 +97,6 @@ extern bool ls_query_source_word(ls_query_source *source, const char *word);
 
 extern void ls_query_source_leave_out(ls_query_source *source, const char *what);
 
-/* What a written time names: in other languages it may be a day, where here it is the begin of one. */
-typedef struct ls_query_period
-{
-	ls_time from;
-	ls_time to; /* after it */
-	bool local; /* without a zone: as if it were UTC */
-} ls_query_period;
-
-/*
- * Reads a year, a month, a day, an hour, a minute, a second or a millisecond as in ISO 8601, with or without
- * a zone, or an epoch of 10 or 13 digits.  False: the text is none.
- */
-extern bool ls_query_period_parse(ls_str text, ls_query_period *period);
-
 /* ---- writing ---- */
 
 /* A begin or an end of a period, as earliest= and latest= take it. */
@@ -131,11 +114,5 @@ extern void ls_query_write_regex(ls_buf *out, ls_str regex);
 
 /* Makes room for a character at a place of what is written, and writes it. */
 extern bool ls_query_insert(ls_buf *out, size_t at, char c);
-
-/* Is it a word that is only a value wherever it stands: letters, digits, and - . _ inside? */
-extern bool ls_query_is_plain_word(ls_str word);
-
-/* Is it a decimal number? */
-extern bool ls_query_is_number(ls_str word);
 
 #endif /* LS_QUERY_TRANSLATE_H */

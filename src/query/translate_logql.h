@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * translate_logql.h
- *	  What the two files of LogQL share (pure).
+ *	  What the files of LogQL share (pure).
  *
  *-------------------------------------------------------------------------
  */
@@ -51,6 +51,9 @@ typedef struct ls_logql
 /* A string in quotes or backticks. */
 extern bool ls_logql_string(ls_query_source *s, ls_str *value);
 
+/* A whole number, at most 1,000,000,000; -1: there is none. */
+extern int64_t ls_logql_integer(ls_query_source *s);
+
 /* Our name of a label. */
 extern ls_str ls_logql_label(const ls_query_source *s, ls_str name);
 
@@ -71,6 +74,18 @@ extern bool ls_logql_read(ls_str text, ls_arena *arena, ls_buf *out, const char 
  * Also true of one that is none, and after 64 of a query.
  */
 extern bool ls_logql_matches_nothing(ls_query_source *s, ls_str regex);
+
+/* Terms of the head are next to each other; a condition after other stages is a stage. */
+extern void ls_logql_begin_term(ls_logql *q);
+
+/* The head is complete. */
+extern void ls_logql_begin_stages(ls_logql *q);
+
+/*
+ * Tests of labels: a="x", b>5 or c="y".  *has_or: they need parentheses among terms; true even if only the
+ * last of them has it.
+ */
+extern bool ls_logql_label_tests(ls_logql *q, ls_buf *out, bool *has_or);
 
 /* {app="x", env=~"a|b"}: terms of the head, `terms` of them. */
 extern bool ls_logql_selector(ls_logql *q);

@@ -686,29 +686,3 @@ ls_logsql_filter(ls_logsql *q, ls_buf *out, ls_str field)
 			between = between[0] == '\0' ? "" : " AND ";
 	}
 }
-
-bool
-ls_query_read_logsql(ls_query_source *source, ls_buf *out)
-{
-	ls_logsql q = {.s = source};
-	ls_buf terms;
-
-	ls_buf_init(&q.times, source->arena);
-	ls_buf_init(&terms, source->arena);
-	if (!ls_logsql_filter(&q, &terms, LS_STR("")))
-		return ls_query_source_fail(source, NULL);
-	if (q.has_or && q.times.len > 0)
-		return ls_query_source_fail(source, "_time beside or, without parentheses,");
-	ls_buf_append(out, q.times.data, q.times.len);
-	if (q.times.len > 0 && terms.len > 0)
-		ls_buf_char(out, ' ');
-	ls_buf_append(out, terms.data, terms.len);
-	q.in_stage = true;
-	while (ls_query_source_take(source, "|"))
-		if (!ls_logsql_pipe(&q, out))
-			return ls_query_source_fail(source, NULL);
-	ls_query_source_spaces(source);
-	if (source->pos < source->text.len || terms.failed || q.times.failed)
-		return ls_query_source_fail(source, NULL);
-	return source->marks > 0;
-}

@@ -40,7 +40,4 @@ extern bool ls_logsql_filter(ls_logsql *q, ls_buf *out, ls_str field);
 /* Is the end of the terms next: of the text, of parentheses, of a pipe? */
 extern bool ls_logsql_at_end(ls_query_source *s);
 
-/* A pipe, after its |. */
-extern bool ls_logsql_pipe(ls_logsql *q, ls_buf *out);
-
 #endif /* LS_QUERY_TRANSLATE_LOGSQL_H */

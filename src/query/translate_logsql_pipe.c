@@ -330,8 +330,9 @@ is_one_of(ls_str name, const char *first, const char *second, const char *third)
 	return false;
 }
 
-bool
-ls_logsql_pipe(ls_logsql *q, ls_buf *out)
+/* A pipe, after its |. */
+static bool
+read_pipe(ls_logsql *q, ls_buf *out)
 {
 	ls_query_source *s = q->s;
 	size_t start = s->pos;
@@ -381,4 +382,30 @@ ls_logsql_pipe(ls_logsql *q, ls_buf *out)
 		return true;
 	}
 	return ls_query_source_fail(s, "this pipe");
+}
+
+bool
+ls_query_read_logsql(ls_query_source *source, ls_buf *out)
+{
+	ls_logsql q = {.s = source};
+	ls_buf terms;
+
+	ls_buf_init(&q.times, source->arena);
+	ls_buf_init(&terms, source->arena);
+	if (!ls_logsql_filter(&q, &terms, LS_STR("")))
+		return ls_query_source_fail(source, NULL);
+	if (q.has_or && q.times.len > 0)
+		return ls_query_source_fail(source, "_time beside or, without parentheses,");
+	ls_buf_append(out, q.times.data, q.times.len);
+	if (q.times.len > 0 && terms.len > 0)
+		ls_buf_char(out, ' ');
+	ls_buf_append(out, terms.data, terms.len);
+	q.in_stage = true;
+	while (ls_query_source_take(source, "|"))
+		if (!read_pipe(&q, out))
+			return ls_query_source_fail(source, NULL);
+	ls_query_source_spaces(source);
+	if (source->pos < source->text.len || terms.failed || q.times.failed)
+		return ls_query_source_fail(source, NULL);
+	return source->marks > 0;
 }

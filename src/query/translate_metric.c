@@ -117,76 +117,6 @@ ls_query_is_logql(ls_str text)
 	return memchr(text.data, '{', text.len) != NULL;
 }
 
-/* A whole number with a limit; -1: there is none. */
-static int64_t
-read_integer(ls_query_source *s)
-{
-	int64_t n = -1;
-
-	ls_query_source_spaces(s);
-	for (; ls_query_source_char(s, 0) >= '0' && ls_query_source_char(s, 0) <= '9'; s->pos++)
-	{
-		n = (n < 0 ? 0 : n) * 10 + (ls_query_source_char(s, 0) - '0');
-		if (n > 1000000000)
-			n = 1000000000;
-	}
-	return n;
-}
-
-bool
-ls_logql_range(ls_logql *q)
-{
-	static const struct
-	{
-		const char *name;
-		int64_t seconds;
-	} units[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}, {"y", 31536000}};
-	ls_query_source *s = q->s;
-
-	if (q->millis != 0)
-		return ls_query_source_fail(s, NULL);
-	if (ls_query_source_take(s, "$"))
-	{
-		q->whole_range = ls_str_eq(ls_query_source_name(s), LS_STR("__range"));
-		q->chosen = !q->whole_range;
-		q->seconds = 60;
-	}
-	while (!ls_query_source_take(s, "]"))
-	{
-		int64_t n = read_integer(s);
-		ls_str unit = ls_query_source_name(s);
-		size_t i = 0;
-		/* 1h30m: the name has the unit and the next number. */
-		size_t len = 0;
-
-		while (len < unit.len && unit.data[len] >= 'a' && unit.data[len] <= 'z')
-			len++;
-		s->pos -= unit.len - len;
-		unit.len = len;
-		if (s->exact && n >= 0 && ls_str_eq(unit, LS_STR("ms")))
-		{
-			q->millis += n;
-			continue;
-		}
-		while (i < sizeof(units) / sizeof(units[0]) &&
-			   !ls_str_eq(unit, ls_str_make(units[i].name, 1)))
-			i++;
-		if (n < 0 || q->chosen || q->whole_range || i == sizeof(units) / sizeof(units[0]))
-			return ls_query_source_fail(s, "this range");
-		q->seconds += n * units[i].seconds;
-		if (q->seconds > INT64_C(31536000) * 100)
-			return ls_query_source_fail(s, "this range");
-	}
-	if (ls_query_source_word(s, "offset"))
-		return ls_query_source_fail(s, "offset");
-	q->millis += q->seconds * 1000;
-	if (s->exact)
-		return (q->millis > 0 && !q->chosen && !q->whole_range) ||
-			   ls_query_source_fail(s, "this range");
-	return (q->seconds > 0 && q->seconds < INT64_C(31536000) * 100) ||
-		   ls_query_source_fail(s, "this range");
-}
-
 /* by (a, b); *found: there is one. */
 static bool
 read_by(ls_query_source *s, metric *m, bool *found)
@@ -337,7 +267,7 @@ read_step(ls_logql *q, ls_str name, metric *m)
 		return ls_query_source_fail(s, NULL);
 	if (i == 5 || i == 6)
 	{
-		step.k = read_integer(s);
+		step.k = ls_logql_integer(s);
 		if (step.k < 1 || !ls_query_source_take(s, ","))
 			return ls_query_source_fail(s, NULL);
 	}
@@ -378,7 +308,7 @@ read_aggregation(ls_logql *q, ls_str name, metric *m)
 		return ls_query_source_fail(s, NULL);
 	if (top)
 	{
-		int64_t n = read_integer(s);
+		int64_t n = ls_logql_integer(s);
 
 		if (n < 1 || n > 100 || !ls_query_source_take(s, ","))
 			return ls_query_source_fail(s, "topk of more than 100");
@@ -619,7 +549,7 @@ read_vectors(ls_query_source *s, ls_buf *out)
 
 		if (n++ == 64 || !ls_query_source_word(s, "vector") || !ls_query_source_take(s, "("))
 			return ls_query_source_fail(s, n > 1 ? "arithmetic with metrics" : NULL);
-		number = read_integer(s);
+		number = ls_logql_integer(s);
 		if (number < 0 || !ls_query_source_take(s, ")"))
 			return ls_query_source_fail(s, "vector of anything but a whole number");
 		sum += number;

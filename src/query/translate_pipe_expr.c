@@ -14,6 +14,21 @@
 
 /* ---- words ---- */
 
+/* Takes this word, in either case, if it is next. */
+bool
+ls_pipe_word(ls_query_source *s, const char *word)
+{
+	size_t start;
+
+	ls_query_source_spaces(s);
+	start = s->pos;
+	if (ls_str_eq_nocase(ls_query_source_name(s), ls_str_make(word, strlen(word))) &&
+		ls_query_source_char(s, 0) != '.')
+		return true;
+	s->pos = start;
+	return false;
+}
+
 bool
 ls_pipe_name(ls_query_source *s, ls_str *name)
 {

@@ -16,21 +16,6 @@
 #define KUSTO "Kusto"
 #define SUMO "Sumo Logic's language"
 
-/* Takes this word, in either case, if it is next. */
-bool
-ls_pipe_word(ls_query_source *s, const char *word)
-{
-	size_t start;
-
-	ls_query_source_spaces(s);
-	start = s->pos;
-	if (ls_str_eq_nocase(ls_query_source_name(s), ls_str_make(word, strlen(word))) &&
-		ls_query_source_char(s, 0) != '.')
-		return true;
-	s->pos = start;
-	return false;
-}
-
 static bool
 at_end(ls_query_source *s)
 {

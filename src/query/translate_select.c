@@ -494,15 +494,15 @@ read_rest(ls_query_source *s, ls_buf *out, bool first)
 	return write_select(s, out, &c, &q, distinct);
 }
 
-bool
-ls_sql_select(ls_query_source *s, ls_buf *out)
+static bool
+read_select(ls_query_source *s, ls_buf *out)
 {
 	s->certain = is_surely_select(s);
 	return read_rest(s, out, false);
 }
 
-bool
-ls_sql_from(ls_query_source *s, ls_buf *out)
+static bool
+read_from(ls_query_source *s, ls_buf *out)
 {
 	ls_str table;
 
@@ -511,4 +511,25 @@ ls_sql_from(ls_query_source *s, ls_buf *out)
 	s->certain = true;
 	s->language = NRQL;
 	return read_rest(s, out, true);
+}
+
+bool
+ls_query_read_sql(ls_query_source *source, ls_buf *out)
+{
+	if (ls_sql_keyword(source, "select"))
+		return read_select(source, out);
+	if (ls_sql_keyword(source, "from"))
+		return read_from(source, out);
+	if (!ls_sql_conditions(source, out, true, false))
+		return ls_query_source_fail(source, NULL);
+	/* Stages are ours. */
+	if (ls_query_source_char(source, 0) == '|')
+	{
+		ls_buf_char(out, ' ');
+		ls_buf_append(out, source->text.data + source->pos, source->text.len - source->pos);
+	}
+	else if (source->pos < source->text.len)
+		return ls_query_source_fail(source, NULL);
+	source->certain = source->marks > 0;
+	return source->marks > 0;
 }

@@ -565,24 +565,3 @@ ls_sql_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated)
 		several = false;
 	}
 }
-
-bool
-ls_query_read_sql(ls_query_source *source, ls_buf *out)
-{
-	if (ls_sql_keyword(source, "select"))
-		return ls_sql_select(source, out);
-	if (ls_sql_keyword(source, "from"))
-		return ls_sql_from(source, out);
-	if (!ls_sql_conditions(source, out, true, false))
-		return ls_query_source_fail(source, NULL);
-	/* Stages are ours. */
-	if (ls_query_source_char(source, 0) == '|')
-	{
-		ls_buf_char(out, ' ');
-		ls_buf_append(out, source->text.data + source->pos, source->text.len - source->pos);
-	}
-	else if (source->pos < source->text.len)
-		return ls_query_source_fail(source, NULL);
-	source->certain = source->marks > 0;
-	return source->marks > 0;
-}

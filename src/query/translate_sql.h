@@ -36,8 +36,4 @@ extern bool ls_sql_value_of(ls_query_source *s, ls_sql_value *value);
  */
 extern bool ls_sql_conditions(ls_query_source *s, ls_buf *out, bool loose, bool negated);
 
-/* What follows SELECT, or FROM (which NRQL has first). */
-extern bool ls_sql_select(ls_query_source *s, ls_buf *out);
-extern bool ls_sql_from(ls_query_source *s, ls_buf *out);
-
 #endif /* LS_QUERY_TRANSLATE_SQL_H */
