@@ -182,96 +182,89 @@ guess_in_stage(ls_query_state *state, const ls_query_token *token)
 	return true;
 }
 
-void
-ls_query_guess_meaning(ls_query_state *state)
+/* A name or a value that is written in another way. */
+static bool
+guess_value(ls_query_state *state, const ls_query_token *token)
 {
-	const ls_query_token *token = state->mistake.token;
 	const char *const *names = state->mistake.names;
 	int n = state->mistake.n_names;
-	const ls_str *operators;
-	uint32_t n_operators;
-	ls_str word;
-	uint32_t index;
-	int before;
+	ls_str word = ls_query_slice(state, token->span);
+	int before = token > state->tokens ? token[-1].kind : 0;
+	bool capital = before == '=' && word.data[0] >= 'A' && word.data[0] <= 'Z';
 
-	if (token == NULL)
-		return;
-	word = ls_query_slice(state, token->span);
-	index = (uint32_t) (token - state->tokens);
-	before = index > 0 ? token[-1].kind : 0;
-	operators = ls_query_operator_names(&n_operators);
-	if (word.len == 0 || ls_query_guess_range(state, token) ||
-		ls_query_guess_alternation(state, token) || ls_query_guess_list(state, token) ||
-		(state->stage != NULL && guess_in_stage(state, token)))
-		return;
 	if (token->kind == TOK_BAD_QUOTE)
-	{
 		ls_query_set_hint(state, "texts are written in straight double quotes: \"...\"");
-		return;
-	}
-	if (n == 1 && strcmp(names[0], "a quoted string") == 0 && token->kind != ')')
-	{
+	else if (has(names, n, "a quoted string") && (capital || (n == 1 && token->kind != ')')))
 		ls_query_set_hint(state, "write \"%.*s\"", (int) ls_query_excerpt(state, token->span).len,
 						  word.data);
-		return;
-	}
-	if ((token->kind == TOK_BY || token->kind == TOK_AS) && has(names, n, "a name"))
-	{
+	else if ((token->kind == TOK_BY || token->kind == TOK_AS) && has(names, n, "a name"))
 		ls_query_set_hint(state, "to use it as a field name write `%.*s`", (int) word.len,
 						  word.data);
-		return;
-	}
-	if (token->kind == '(' && has(names, n, "a word") && index > 0 && before == '=')
-	{
+	else if (token->kind == '(' && has(names, n, "a word") && before == '=')
 		ls_query_set_hint(state, "for one of several values write field IN (a, b)");
-		return;
-	}
-	if (state->stage != NULL && state->stage->kind == LS_QUERY_SORT &&
-		(ls_str_eq_nocase(word, LS_STR("desc")) || ls_str_eq_nocase(word, LS_STR("asc"))))
-	{
-		ls_query_set_hint(state,
-						  "write sort -field for descending, sort field for ascending order");
-		return;
-	}
-	if (before == '=' && has(names, n, "a quoted string") && word.data[0] >= 'A' &&
-		word.data[0] <= 'Z')
-	{
-		ls_query_set_hint(state, "write \"%.*s\"", (int) ls_query_excerpt(state, token->span).len,
-						  word.data);
-		return;
-	}
-	for (uint32_t i = 0; i < n_operators; i++)
-		if (ls_str_eq_nocase(word, operators[i]) && has(names, n, operators[i].data))
+	else
+		return false;
+	return true;
+}
+
+/* An operator in lower case. */
+static bool
+guess_operator(ls_query_state *state, const ls_query_token *token, bool expected)
+{
+	uint32_t n;
+	const ls_str *operators = ls_query_operator_names(&n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (ls_str_eq_nocase(ls_query_slice(state, token->span), operators[i]) &&
+			(!expected || has(state->mistake.names, state->mistake.n_names, operators[i].data)))
 		{
 			ls_query_set_hint(state, "operators are written in capitals: %s", operators[i].data);
-			return;
+			return true;
 		}
-	if ((before == '|' || token->kind == TOK_BAD_OPERATOR) && ls_query_other_stage(word) != NULL)
-	{
+	return false;
+}
+
+/* A stage of another language, or what it has in the place of one. */
+static bool
+guess_stage(ls_query_state *state, const ls_query_token *token)
+{
+	ls_str word = ls_query_slice(state, token->span);
+	bool begins = token > state->tokens && token[-1].kind == '|';
+
+	if (state->stage != NULL && state->stage->kind == LS_QUERY_SORT &&
+		(ls_str_eq_nocase(word, LS_STR("desc")) || ls_str_eq_nocase(word, LS_STR("asc"))))
+		ls_query_set_hint(state,
+						  "write sort -field for descending, sort field for ascending order");
+	else if ((begins || token->kind == TOK_BAD_OPERATOR) && ls_query_other_stage(word) != NULL)
 		ls_query_set_hint(state, "%s", ls_query_other_stage(word));
-		return;
-	}
 	/* | avg(a) by b: an aggregate of others is a stage. */
-	if (before == '|' && token->kind == TOK_IDENT && ls_query_is_aggregate(word))
-	{
+	else if (begins && token->kind == TOK_IDENT && ls_query_is_aggregate(word))
 		ls_query_set_hint(state, "did you mean stats %.*s?", (int) word.len, word.data);
-		return;
-	}
 	/* service="x" |= "refused": LogQL after a head of ours. */
-	if (before == '|' && (token->kind == '=' || word.data[0] == '~') && token[1].kind == TOK_STRING)
+	else if (begins && (token->kind == '=' || word.data[0] == '~') && token[1].kind == TOK_STRING)
 	{
 		ls_str text = ls_query_excerpt(state, token[1].span);
 
 		ls_query_set_hint(state, "write event %s %.*s before the |",
 						  token->kind == '=' ? "CONTAINS" : "MATCHES", (int) text.len, text.data);
-		return;
 	}
-	if (word.data[0] == '[')
-	{
+	else if (word.data[0] == '[')
 		ls_query_set_hint(state, "a search inside of a search is written in SQL: ... IN (SELECT ..."
 								 " FROM logsvc.events('...'))");
-		return;
-	}
+	else
+		return false;
+	return true;
+}
+
+/* A word that is misspelt, or what is missing before it. */
+static void
+guess_word(ls_query_state *state, const ls_query_token *token)
+{
+	const char *const *names = state->mistake.names;
+	int n = state->mistake.n_names;
+	ls_str word = ls_query_slice(state, token->span);
+	uint32_t index = (uint32_t) (token - state->tokens);
+
 	if (token->kind == TOK_IDENT || token->kind == TOK_OPTION)
 		ls_query_hint_closest(state, word, state->error->expected, state->error->n_expected);
 	if (token->kind == TOK_IDENT && state->error->hint.len == 0 && has(names, n, ","))
@@ -283,8 +276,20 @@ ls_query_guess_meaning(ls_query_state *state)
 		ls_query_set_hint(state, "words with this character need quotes");
 	/* `service in (a, b)`: the mistake is a few words before. */
 	for (uint32_t i = index; state->error->hint.len == 0 && i > 0 && i + 5 > index; i--)
-		for (uint32_t j = 0; j < n_operators && state->tokens[i].kind == TOK_WORD; j++)
-			if (ls_str_eq_nocase(ls_query_slice(state, state->tokens[i].span), operators[j]))
-				ls_query_set_hint(state, "operators are written in capitals: %s",
-								  operators[j].data);
+		if (state->tokens[i].kind == TOK_WORD)
+			(void) guess_operator(state, &state->tokens[i], false);
+}
+
+void
+ls_query_guess_meaning(ls_query_state *state)
+{
+	const ls_query_token *token = state->mistake.token;
+
+	if (token == NULL || token->span.end == token->span.start)
+		return;
+	if (!ls_query_guess_range(state, token) && !ls_query_guess_alternation(state, token) &&
+		!ls_query_guess_list(state, token) &&
+		!(state->stage != NULL && guess_in_stage(state, token)) && !guess_value(state, token) &&
+		!guess_operator(state, token, true) && !guess_stage(state, token))
+		guess_word(state, token);
 }

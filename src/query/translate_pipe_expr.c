@@ -561,6 +561,50 @@ is_regex(ls_str text)
 	return false;
 }
 
+static void
+write_matches(ls_buf *out, const ls_buf *left, bool negated, ls_str regex)
+{
+	ls_buf_printf(out, "%.*s%s ", (int) left->len, left->data,
+				  negated ? " NOT MATCHES" : " MATCHES");
+	ls_query_write_regex(out, regex);
+}
+
+/* After =~ or !~: a regular expression, or in Kusto a text, whatever its case. */
+static bool
+read_regex_test(ls_pipes *p, ls_buf *out, const ls_buf *left)
+{
+	ls_query_source *s = p->s;
+	bool negated = s->text.data[s->pos - 2] == '!';
+	ls_str regex;
+
+	p->marks++;
+	p->tests++;
+	if (ls_pipe_regex(s, &regex))
+	{
+		write_matches(out, left, negated, regex);
+		return true;
+	}
+	ls_query_source_spaces(s);
+	if (ls_query_source_char(s, 0) == '"' || ls_query_source_char(s, 0) == '\'')
+	{
+		size_t start = s->pos;
+
+		if (!ls_pipe_string(s, &regex))
+			return false;
+		if (is_regex(regex))
+		{
+			write_matches(out, left, negated, regex);
+			return true;
+		}
+		s->pos = start;
+	}
+	ls_buf_printf(out, "lower(%.*s) %s lower(", (int) left->len, left->data, negated ? "!=" : "=");
+	if (!read_primary(p, out))
+		return false;
+	ls_buf_char(out, ')');
+	return true;
+}
+
 /* An expression, and what it is compared with. */
 static bool
 read_test(ls_pipes *p, ls_buf *out)
@@ -576,49 +620,13 @@ read_test(ls_pipes *p, ls_buf *out)
 	ls_query_source *s = p->s;
 	bool negated;
 	bool found;
-	ls_str regex;
 	ls_buf left;
 
 	ls_buf_init(&left, s->arena);
 	if (!ls_pipe_expression(p, &left) || left.failed)
 		return ls_query_source_fail(s, NULL);
-	negated = ls_query_source_take(s, "=~") || ls_query_source_take(s, "!~");
-	if (negated)
-	{
-		negated = s->text.data[s->pos - 2] == '!';
-		p->marks++;
-		p->tests++;
-		if (ls_pipe_regex(s, &regex))
-		{
-			ls_buf_printf(out, "%.*s%s ", (int) left.len, left.data,
-						  negated ? " NOT MATCHES" : " MATCHES");
-			ls_query_write_regex(out, regex);
-			return true;
-		}
-		ls_query_source_spaces(s);
-		if (ls_query_source_char(s, 0) == '"' || ls_query_source_char(s, 0) == '\'')
-		{
-			size_t start = s->pos;
-
-			if (!ls_pipe_string(s, &regex))
-				return false;
-			if (is_regex(regex))
-			{
-				ls_buf_printf(out, "%.*s%s ", (int) left.len, left.data,
-							  negated ? " NOT MATCHES" : " MATCHES");
-				ls_query_write_regex(out, regex);
-				return true;
-			}
-			s->pos = start;
-		}
-		/* Kusto: equal, whatever the case. */
-		ls_buf_printf(out, "lower(%.*s) %s lower(", (int) left.len, left.data,
-					  negated ? "!=" : "=");
-		if (!read_primary(p, out))
-			return false;
-		ls_buf_char(out, ')');
-		return true;
-	}
+	if (ls_query_source_take(s, "=~") || ls_query_source_take(s, "!~"))
+		return read_regex_test(p, out, &left);
 	if (ls_pipe_word(s, "between"))
 		return read_between(p, out, &left);
 	/* !contains, not like */
