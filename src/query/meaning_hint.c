@@ -190,14 +190,15 @@ guess_value(ls_query_state *state, const ls_query_token *token)
 	int n = state->mistake.n_names;
 	ls_str word = ls_query_slice(state, token->span);
 	int before = token > state->tokens ? token[-1].kind : 0;
-	bool capital = before == '=' && word.data[0] >= 'A' && word.data[0] <= 'Z';
+	bool keyword = (token->kind == TOK_BY || token->kind == TOK_AS) && has(names, n, "a name");
+	bool capital = before == '=' && !keyword && word.data[0] >= 'A' && word.data[0] <= 'Z';
 
 	if (token->kind == TOK_BAD_QUOTE)
 		ls_query_set_hint(state, "texts are written in straight double quotes: \"...\"");
 	else if (has(names, n, "a quoted string") && (capital || (n == 1 && token->kind != ')')))
 		ls_query_set_hint(state, "write \"%.*s\"", (int) ls_query_excerpt(state, token->span).len,
 						  word.data);
-	else if ((token->kind == TOK_BY || token->kind == TOK_AS) && has(names, n, "a name"))
+	else if (keyword)
 		ls_query_set_hint(state, "to use it as a field name write `%.*s`", (int) word.len,
 						  word.data);
 	else if (token->kind == '(' && has(names, n, "a word") && before == '=')
