@@ -121,6 +121,15 @@ consume(ls_connection *c, const char *data, size_t len)
 	return used;
 }
 
+/* Of a WebSocket all is taken. */
+static size_t
+hear(ls_connection *c, const char *data, size_t len)
+{
+	if (ls_socket_take(c, data, len))
+		ls_reply_flush(c);
+	return len;
+}
+
 static bool
 wants_input(const ls_connection *c)
 {
@@ -189,7 +198,7 @@ step(ls_connection *c)
 	c->in_len = 0;
 	c->in_fresh = false;
 	used = c->state == CONNECTION_INTAKE ? ls_intake_take(c, scratch, len, false)
-		   : c->socket != NULL           ? ls_socket_take(c, scratch, len)
+		   : c->socket != NULL           ? hear(c, scratch, len)
 										 : consume(c, scratch, len);
 	if (c->state == CONNECTION_FREE || c->state == CONNECTION_LINGER)
 		return false;
@@ -245,8 +254,8 @@ void
 ls_connection_drive(ls_connection *c)
 {
 	read_on(c);
-	if (c->socket != NULL)
-		ls_socket_answer(c);
+	if (c->socket != NULL && ls_socket_answer(c))
+		ls_reply_flush(c);
 	/* The end of its input may have come with the request: no other event will tell. */
 	if (c->state == CONNECTION_WAITING && c->half_closed && c->complete)
 		probe(c);
@@ -350,7 +359,8 @@ expire(ls_connection *c)
 				ls_connection_cut(c);
 			break;
 		case DEADLINE_SOCKET:
-			ls_socket_expire(c);
+			if (ls_socket_expire(c))
+				ls_reply_flush(c);
 			break;
 		default:
 			ls_connection_close(c);

@@ -482,14 +482,15 @@ extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 /* gateway_socket.c: WebSockets */
 extern void ls_socket_offered(ls_connection *c);
 extern bool ls_socket_open(ls_connection *c);
-extern size_t ls_socket_take(ls_connection *c, const char *data, size_t len);
-extern bool ls_socket_piece(ls_connection *c, const ls_response *piece);
-extern void ls_socket_end(ls_connection *c, const ls_response *last);
-extern void ls_socket_close(ls_connection *c, unsigned code, ls_str reason);
 extern void ls_socket_quiet(ls_connection *c);            /* all that waited is written */
-extern void ls_socket_answer(ls_connection *c);           /* what its client wants to have back */
-extern void ls_socket_expire(ls_connection *c);           /* it has said nothing for a while */
 extern bool ls_socket_was_closed(const ls_connection *c); /* by its client */
+/* True: there is something to be written; false: there is nothing, or the connection has ended. */
+extern bool ls_socket_take(ls_connection *c, const char *data, size_t len);
+extern bool ls_socket_piece(ls_connection *c, const ls_response *piece);
+extern bool ls_socket_end(ls_connection *c, const ls_response *last);
+extern bool ls_socket_close(ls_connection *c, unsigned code, ls_str reason);
+extern bool ls_socket_answer(ls_connection *c); /* what its client wants to have back */
+extern bool ls_socket_expire(ls_connection *c); /* it has said nothing for a while */
 
 /* gateway_console.c: the web console */
 extern bool ls_console_takes(const ls_connection *c); /* has its path a file or a screen? */

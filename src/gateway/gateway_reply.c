@@ -545,7 +545,8 @@ ls_reply_stream_break(ls_connection *c)
 
 	if (c->socket != NULL)
 	{
-		ls_socket_close(c, LS_WEBSOCKET_GOING_AWAY, LS_STR("The service is stopping"));
+		if (ls_socket_close(c, LS_WEBSOCKET_GOING_AWAY, LS_STR("The service is stopping")))
+			ls_reply_flush(c);
 		return;
 	}
 	if (c->stream_open)
@@ -589,12 +590,8 @@ ls_reply_stream(ls_connection *c, const ls_response *response)
 		return;
 	if (c->socket != NULL)
 	{
-		if (!more)
-			ls_socket_end(c, response);
-		else if (ls_socket_piece(c, response))
+		if (more ? ls_socket_piece(c, response) : ls_socket_end(c, response))
 			ls_reply_flush(c);
-		else
-			ls_connection_cut(c);
 		return;
 	}
 	if ((good || is_of_stream(response->content_type)) && !append_piece(c, response->body))

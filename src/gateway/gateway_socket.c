@@ -15,6 +15,10 @@
  * frame costs time of the gateway, which is there for all: who says more than
  * SAID_LIMIT in a second is cut off.
  *
+ * Here frames are only put where answers wait (gateway_out.c); the caller writes
+ * them.  Functions that return bool say so: true, there is something to be written
+ * (ls_reply_flush); false, there is nothing, or the connection has ended.
+ *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
@@ -84,16 +88,20 @@ ls_socket_open(ls_connection *c)
 
 /* ---- what is sent ---- */
 
+/* Without memory for a frame the connection is cut: no other could follow. */
 static bool
-append_frame(ls_connection *c, ls_websocket_opcode opcode, bool last, ls_str payload)
+send_frame(ls_connection *c, ls_websocket_opcode opcode, bool last, ls_str payload)
 {
 	uint8_t head[LS_WEBSOCKET_HEAD];
 	size_t len = ls_websocket_head(opcode, last, payload.len, head);
 
-	return ls_out_append(c, ls_str_make((const char *) head, len)) && ls_out_append(c, payload);
+	if (ls_out_append(c, ls_str_make((const char *) head, len)) && ls_out_append(c, payload))
+		return true;
+	ls_connection_cut(c);
+	return false;
 }
 
-/* A message, or a part of one.  False: there is no memory for it. */
+/* A message, or a part of one. */
 bool
 ls_socket_piece(ls_connection *c, const ls_response *piece)
 {
@@ -104,26 +112,23 @@ ls_socket_piece(ls_connection *c, const ls_response *piece)
 	if (piece->body.len == 0 && !begun)
 		return true;
 	s->in_message = goes_on;
-	return append_frame(c, begun ? LS_WEBSOCKET_CONTINUATION : LS_WEBSOCKET_TEXT, !goes_on,
-						piece->body);
+	return send_frame(c, begun ? LS_WEBSOCKET_CONTINUATION : LS_WEBSOCKET_TEXT, !goes_on,
+					  piece->body);
 }
 
 /* Nothing comes after that. */
-void
+bool
 ls_socket_close(ls_connection *c, unsigned code, ls_str reason)
 {
 	uint8_t payload[LS_WEBSOCKET_CONTROL];
 	size_t len = ls_websocket_close(code, reason, payload);
 
 	c->stream_ended = true;
-	if (append_frame(c, LS_WEBSOCKET_CLOSE, true, ls_str_make((const char *) payload, len)))
-		ls_reply_flush(c);
-	else
-		ls_connection_cut(c);
+	return send_frame(c, LS_WEBSOCKET_CLOSE, true, ls_str_make((const char *) payload, len));
 }
 
 /* The worker has ended it, mostly for a reason. */
-void
+bool
 ls_socket_end(ls_connection *c, const ls_response *last)
 {
 	ls_arena *arena = c->gateway->error_arena;
@@ -137,32 +142,32 @@ ls_socket_end(ls_connection *c, const ls_response *last)
 	ls_buf_init(&reason, arena);
 	if (last->status != 200)
 		ls_error_message(&reason, last->body);
-	ls_socket_close(c, code,
-					reason.failed || reason.len == 0 ? LS_STR("")
-													 : ls_str_make(reason.data, reason.len));
+	return ls_socket_close(c, code,
+						   reason.failed || reason.len == 0 ? LS_STR("")
+															: ls_str_make(reason.data, reason.len));
 }
 
 /* ---- what its client says ---- */
 
 /* It is over, and the worker need not go on. */
-static void
+static bool
 stop(ls_connection *c, unsigned code, ls_str reason)
 {
 	c->gateway->hooks.cancel(c->gateway->hooks.context, ls_connection_request_id(c));
-	ls_socket_close(c, code, reason);
+	return ls_socket_close(c, code, reason);
 }
 
-static void
+static bool
 stop_for(ls_connection *c, unsigned code)
 {
-	stop(c, code,
-		 code == LS_WEBSOCKET_TOO_BIG    ? LS_STR("A message of a client may have 1024 bytes")
-		 : code == LS_WEBSOCKET_NOT_UTF8 ? LS_STR("A text is not UTF-8")
-										 : LS_STR("A frame is not as RFC 6455 wants it"));
+	return stop(c, code,
+				code == LS_WEBSOCKET_TOO_BIG ? LS_STR("A message of a client may have 1024 bytes")
+				: code == LS_WEBSOCKET_NOT_UTF8 ? LS_STR("A text is not UTF-8")
+												: LS_STR("A frame is not as RFC 6455 wants it"));
 }
 
-/* Takes all of `data`; returns how much that was. */
-size_t
+/* Takes all of `data`. */
+bool
 ls_socket_take(ls_connection *c, const char *data, size_t len)
 {
 	ls_socket *s = c->socket;
@@ -178,10 +183,7 @@ ls_socket_take(ls_connection *c, const char *data, size_t len)
 	}
 	s->said += len;
 	if (s->said > SAID_LIMIT)
-	{
-		stop(c, LS_WEBSOCKET_POLICY, LS_STR("A client may say 128 KB in a second"));
-		return len;
-	}
+		return stop(c, LS_WEBSOCKET_POLICY, LS_STR("A client may say 128 KB in a second"));
 	while (at < len)
 	{
 		unsigned code;
@@ -196,32 +198,27 @@ ls_socket_take(ls_connection *c, const char *data, size_t len)
 				break;
 			case LS_WEBSOCKET_CLOSED:
 				s->closed = true;
-				stop(c, code, LS_STR(""));
-				return len;
+				return stop(c, code, LS_STR(""));
 			case LS_WEBSOCKET_BAD:
-				stop_for(c, code);
-				return len;
+				return stop_for(c, code);
 			default:
 				break;
 		}
 		at += used;
 	}
-	return len;
+	return false;
 }
 
 /* Answers the last ping, unless something waits to be written. */
-void
+bool
 ls_socket_answer(ls_connection *c)
 {
 	ls_socket *s = c->socket;
 
 	if (!s->wants_answer || c->stream_ended || c->out_len > c->out_sent)
-		return;
+		return false;
 	s->wants_answer = false;
-	if (append_frame(c, LS_WEBSOCKET_PONG, true, ls_str_make((const char *) s->pong, s->pong_len)))
-		ls_reply_flush(c);
-	else
-		ls_connection_cut(c);
+	return send_frame(c, LS_WEBSOCKET_PONG, true, ls_str_make((const char *) s->pong, s->pong_len));
 }
 
 bool
@@ -242,17 +239,14 @@ ls_socket_quiet(ls_connection *c)
 }
 
 /* It has said nothing for a while, and nothing waits to be written: it is asked, or given up. */
-void
+bool
 ls_socket_expire(ls_connection *c)
 {
 	if (c->gateway->now - c->socket->heard_at >= c->gateway->config.idle_timeout)
 	{
 		ls_connection_close(c);
-		return;
+		return false;
 	}
 	ls_connection_deadline(c, DEADLINE_SOCKET);
-	if (append_frame(c, LS_WEBSOCKET_PING, true, LS_STR("")))
-		ls_reply_flush(c);
-	else
-		ls_connection_cut(c);
+	return send_frame(c, LS_WEBSOCKET_PING, true, LS_STR(""));
 }
