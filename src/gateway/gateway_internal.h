@@ -471,13 +471,19 @@ extern bool ls_out_keeps_pace(ls_connection *c);
 /* gateway_reply.c: answers */
 extern void ls_reply_response(ls_connection *c, const ls_response *response);
 extern void ls_reply_refusal(ls_connection *c);
-extern void ls_reply_route(ls_connection *c);
+/* The answer refers to `text`, which must have 512 bytes. */
+extern void ls_reply_make_refusal(const ls_connection *c, const ls_refusal *refusal,
+								  ls_response *response, char *text);
 extern void ls_reply_now(ls_connection *c, int status, const char *code, const char *error);
 extern void ls_reply_continue(ls_connection *c);
 extern void ls_reply_stream(ls_connection *c, const ls_response *response);
 extern void ls_reply_stream_break(ls_connection *c);
 extern void ls_reply_flush(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
+extern bool ls_reply_is_standby(const ls_gateway *gateway);
+
+/* gateway_routes.c: routes that need no worker */
+extern void ls_reply_route(ls_connection *c);
 
 /* gateway_socket.c: WebSockets */
 extern void ls_socket_offered(ls_connection *c);

@@ -25,10 +25,6 @@ static const ls_refusal refusal_memory = {503, "SERVICE_UNAVAILABLE",
 
 #define JSON_TYPE "application/json; charset=utf-8"
 
-#ifndef LOGSVC_VERSION
-#define LOGSVC_VERSION "unversioned"
-#endif
-
 /* xorshift128+: ids must be unlikely to meet, not hard to guess. */
 static uint64_t
 next_random(ls_gateway *gateway)
@@ -319,8 +315,9 @@ put_sharing(head_writer *w)
 						  "Idempotency-Replayed"));
 }
 
-static bool
-is_standby(const ls_gateway *gateway)
+/* Is this server a standby? */
+bool
+ls_reply_is_standby(const ls_gateway *gateway)
 {
 	return gateway->hooks.standby != NULL && gateway->hooks.standby(gateway->hooks.context);
 }
@@ -347,7 +344,7 @@ make_head(ls_connection *c, const ls_response *response, bool pieces)
 		put_header(&w, LS_STR("Content-Type"), response->content_type);
 	else if (response->body.len > 0 || pieces)
 		put_header(&w, LS_STR("Content-Type"), LS_STR(JSON_TYPE));
-	if (is_standby(c->gateway))
+	if (ls_reply_is_standby(c->gateway))
 		put_header(&w, LS_STR("X-Logsvc-Role"), LS_STR("standby"));
 	put_header(&w, LS_STR("X-Content-Type-Options"), LS_STR("nosniff"));
 	put_header(&w, LS_STR("Referrer-Policy"), LS_STR("no-referrer"));
@@ -385,7 +382,7 @@ make_switch(ls_connection *c, const ls_response *response)
 	put(&w, LS_STR("HTTP/1.1 101 Switching Protocols\r\n"));
 	put_header(&w, LS_STR("Date"), date(c->gateway));
 	put_header(&w, LS_STR("X-Request-Id"), ls_str_make(c->request_id, c->request_id_len));
-	if (is_standby(c->gateway))
+	if (ls_reply_is_standby(c->gateway))
 		put_header(&w, LS_STR("X-Logsvc-Role"), LS_STR("standby"));
 	for (int i = 0; i < response->n_headers; i++)
 		put_header(&w, response->headers[i].name, response->headers[i].value);
@@ -420,9 +417,10 @@ reply(ls_connection *c, const ls_response *response)
 	}
 }
 
-/* The body and headers of an answer of the gateway's own; text must hold 512 bytes. */
-static void
-write_refusal(const ls_connection *c, const ls_refusal *refusal, ls_response *response, char *text)
+/* The body and headers of an answer of the gateway's own. */
+void
+ls_reply_make_refusal(const ls_connection *c, const ls_refusal *refusal, ls_response *response,
+					  char *text)
 {
 	int len = 0;
 
@@ -455,7 +453,7 @@ ls_reply_refusal(ls_connection *c)
 	ls_response response;
 	char text[512];
 
-	write_refusal(c, &c->refusal, &response, text);
+	ls_reply_make_refusal(c, &c->refusal, &response, text);
 	reply(c, &response);
 }
 
@@ -469,7 +467,7 @@ ls_reply_now(ls_connection *c, int status, const char *code, const char *error)
 	ls_reply_refusal(c);
 }
 
-/* A worker's answer. */
+/* An answer that is complete; who has made it may be a worker. */
 void
 ls_reply_response(ls_connection *c, const ls_response *response)
 {
@@ -607,187 +605,4 @@ ls_reply_stream(ls_connection *c, const ls_response *response)
 	}
 	else
 		ls_reply_flush(c);
-}
-
-/* ---- routes that need no worker ---- */
-
-static void
-reply_text(ls_connection *c, int status, ls_str body)
-{
-	ls_response response = {.status = status, .body = body};
-
-	reply(c, &response);
-}
-
-/* The same in the words of Splunk, whose health check says nothing else. */
-static void
-reply_splunk_health(ls_connection *c)
-{
-	const ls_gateway_hooks *hooks = &c->gateway->hooks;
-	const char *reason;
-
-	if (hooks->ready(hooks->context, &reason))
-		reply_text(c, 200, LS_STR("{\"text\":\"HEC is healthy\",\"code\":17}"));
-	else
-		reply_text(c, 503, LS_STR("{\"text\":\"HEC is unhealthy, queues are full\",\"code\":18}"));
-}
-
-/*
- * Is this the server that ?role= asks for?  A proxy asks so to tell a primary from its standbys.
- * False: it was answered.
- */
-static bool
-has_role(ls_connection *c)
-{
-	bool standby = is_standby(c->gateway);
-	ls_str query = c->request.query;
-
-	while (query.len > 0)
-	{
-		const char *end = memchr(query.data, '&', query.len);
-		ls_str one = ls_str_make(query.data, end == NULL ? query.len : (size_t) (end - query.data));
-		bool wants_standby = ls_str_eq(one, LS_STR("role=standby"));
-
-		query = end == NULL ? LS_STR("") : ls_str_make(end + 1, query.len - one.len - 1);
-		if (one.len < 5 || memcmp(one.data, "role=", 5) != 0)
-			continue;
-		if (!wants_standby && !ls_str_eq(one, LS_STR("role=primary")))
-			c->refusal =
-				(ls_refusal){400, "VALIDATION_ERROR", "role: expected primary or standby", false};
-		else if (wants_standby != standby)
-			c->refusal = (ls_refusal){
-				503, "SERVICE_UNAVAILABLE",
-				standby ? "this server is a standby" : "this server is the primary", false};
-		else
-			continue;
-		ls_reply_refusal(c);
-		return false;
-	}
-	return true;
-}
-
-static void
-reply_ready(ls_connection *c)
-{
-	const ls_gateway_hooks *hooks = &c->gateway->hooks;
-	const char *reason = "starting";
-	char text[512];
-	size_t len;
-
-	if (c->route == LS_ROUTE_READY && !has_role(c))
-		return;
-	if (hooks->ready(hooks->context, &reason))
-	{
-		reply_text(c, 200, LS_STR("{\"status\":\"ok\"}"));
-		return;
-	}
-	len = (size_t) snprintf(text, sizeof(text), "{\"error\":\"");
-	for (const char *p = reason; *p != '\0' && len < 400; p++)
-	{
-		if (*p == '"' || *p == '\\')
-			text[len++] = '\\';
-		text[len++] = (unsigned char) *p < ' ' ? ' ' : *p;
-	}
-	len +=
-		(size_t) snprintf(text + len, sizeof(text) - len, "\",\"code\":\"SERVICE_UNAVAILABLE\"}");
-	reply_text(c, 503, ls_str_make(text, len));
-}
-
-/* The same for everybody, until another version: who has it is told so. */
-static void
-reply_openapi(ls_connection *c)
-{
-	const ls_gateway *gateway = c->gateway;
-	ls_response response = {.status = 200};
-
-	ls_response_header(&response, LS_STR("ETag"),
-					   ls_str_make(gateway->openapi_tag, strlen(gateway->openapi_tag)));
-	ls_response_header(&response, LS_STR("Cache-Control"), LS_STR("public, no-cache"));
-	if (ls_http_tag_matches(c->request.if_none_match, gateway->openapi_tag))
-		response.status = 304;
-	else
-		response.body = ls_str_make(gateway->openapi, gateway->openapi_len);
-	reply(c, &response);
-}
-
-/* The host has it ready, so nobody is counted who asks for it. */
-static void
-reply_status(ls_connection *c, bool page)
-{
-	const ls_gateway_hooks *hooks = &c->gateway->hooks;
-	ls_response response = {.status = 200};
-	ls_status_document document;
-
-	if (hooks->status == NULL || !hooks->status(page, &document))
-	{
-		c->refusal = (ls_refusal){503, "SERVICE_UNAVAILABLE", "The status is not known", false};
-		ls_reply_refusal(c);
-		return;
-	}
-	ls_response_header(&response, LS_STR("ETag"), ls_str_make(document.tag, strlen(document.tag)));
-	ls_response_header(&response, LS_STR("Cache-Control"), LS_STR("public, max-age=60"));
-	if (page)
-	{
-		response.content_type = LS_STR("text/html; charset=utf-8");
-		ls_response_header(&response, LS_STR("Content-Security-Policy"), document.policy);
-	}
-	if (ls_http_tag_matches(c->request.if_none_match, document.tag))
-		response.status = 304;
-	else
-		response.body = document.body;
-	reply(c, &response);
-}
-
-/* Figures for operators: the host decides who is one. */
-static void
-reply_metrics(ls_connection *c)
-{
-	const ls_gateway_hooks *hooks = &c->gateway->hooks;
-	ls_metrics_answer answer = {
-		.status = 404, .code = "NOT_FOUND", .error = "there are no figures"};
-	ls_response response = {.status = 200};
-	char text[512];
-
-	c->request.remote = ls_str_make(c->remote, strlen(c->remote));
-	c->request.flags = c->proxied ? LS_REQUEST_PROXIED : 0;
-	if (hooks->metrics != NULL)
-		hooks->metrics(hooks->context, &c->request, &answer);
-	if (answer.status == 200)
-	{
-		response.content_type =
-			answer.openmetrics ? LS_STR(LS_OPENMETRICS_TYPE) : LS_STR(LS_TEXT_FORMAT_TYPE);
-		response.body = answer.text;
-	}
-	else
-	{
-		ls_refusal refusal = {answer.status, answer.code, answer.error, false};
-
-		write_refusal(c, &refusal, &response, text);
-		if (answer.status == 401)
-			ls_response_header(&response, LS_STR("WWW-Authenticate"), LS_STR("Bearer"));
-	}
-	reply(c, &response);
-}
-
-void
-ls_reply_route(ls_connection *c)
-{
-	if (c->console)
-		ls_console_reply(c);
-	else if (c->route == LS_ROUTE_READY || c->route == LS_ROUTE_LOKI_READY)
-		reply_ready(c);
-	else if (c->route == LS_ROUTE_HEC_HEALTH || c->route == LS_ROUTE_HEC_HEALTH_1)
-		reply_splunk_health(c);
-	else if (c->route == LS_ROUTE_OPENAPI)
-		reply_openapi(c);
-	else if (c->route == LS_ROUTE_STATUS || c->route == LS_ROUTE_STATUS_PAGE)
-		reply_status(c, c->route == LS_ROUTE_STATUS_PAGE);
-	else if (c->route == LS_ROUTE_METRICS)
-		reply_metrics(c);
-	else if (c->route == LS_ROUTE_ABOUT)
-		reply_text(c, 200,
-				   LS_STR("{\"data\":{\"service\":\"logsvc\",\"version\":\"" LOGSVC_VERSION
-						  "\",\"api\":\"/api/v1/openapi.json\"}}"));
-	else
-		reply_text(c, 200, LS_STR("{\"status\":\"ok\"}"));
 }
