@@ -269,6 +269,7 @@ ls_gateway_drain(ls_gateway *gateway)
 	gateway->accept_ready = false;
 	gateway->accept_again = 0;
 	ls_intakes_drain(gateway);
+	ls_connections_end_intakes(gateway);
 	ls_gateway_close_listeners(gateway);
 	for (int i = 0; i < gateway->n_slots; i++)
 	{

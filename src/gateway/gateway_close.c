@@ -159,7 +159,7 @@ ls_connection_close(ls_connection *c)
 	bool had_place = !c->reserved;
 
 	ls_connection_deadline(c, DEADLINE_NONE);
-	ls_intake_forget(c);
+	ls_connection_stop_waiting(c);
 	c->intake = NULL;
 	ls_out_clear(c);
 	ls_request_reset(c);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_connection.c
- *	  The table of connections: their slots, their deadlines, and which of them
- *	  go on.
+ *	  The table of connections: their slots, their deadlines, which of them wait
+ *	  for room, and which go on.
  *
  *-------------------------------------------------------------------------
  */
@@ -72,6 +72,41 @@ ls_connection_leave_reserve(ls_connection *c)
 	gateway->n_reserve--;
 	memmove(&gateway->reserve[i], &gateway->reserve[i + 1],
 			(size_t) (gateway->n_reserve - i) * sizeof(ls_connection *));
+}
+
+/* ---- senders without HTTP that wait until their listener has room ---- */
+
+void
+ls_connection_wait_for_room(ls_connection *c)
+{
+	ls_intake *intake = c->intake;
+
+	c->intake_waits = true;
+	c->waits_after = NULL;
+	c->waits_before = intake->last_waiting;
+	if (c->waits_before != NULL)
+		c->waits_before->waits_after = c;
+	else
+		intake->first_waiting = c;
+	intake->last_waiting = c;
+}
+
+void
+ls_connection_stop_waiting(ls_connection *c)
+{
+	ls_intake *intake = c->intake;
+
+	if (!c->intake_waits)
+		return;
+	c->intake_waits = false;
+	if (c->waits_before != NULL)
+		c->waits_before->waits_after = c->waits_after;
+	else
+		intake->first_waiting = c->waits_after;
+	if (c->waits_after != NULL)
+		c->waits_after->waits_before = c->waits_before;
+	else
+		intake->last_waiting = c->waits_before;
 }
 
 /* ---- deadlines ---- */

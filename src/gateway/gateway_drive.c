@@ -281,6 +281,22 @@ ls_connections_drive_ready(ls_gateway *gateway)
 	}
 }
 
+/* The gateway stops: takes what senders without HTTP have sent, and closes their connections. */
+void
+ls_connections_end_intakes(ls_gateway *gateway)
+{
+	for (int i = 0; i < gateway->n_slots; i++)
+	{
+		ls_connection *c = &gateway->connections[i];
+
+		if (c->state != CONNECTION_INTAKE)
+			continue;
+		c->drained = false;
+		ls_connection_drive(c);
+		end(c, c->in, c->in_len);
+	}
+}
+
 /* ---- events ---- */
 
 void

@@ -197,7 +197,7 @@ wake(ls_intake *intake)
 	{
 		ls_connection *c = intake->first_waiting;
 
-		ls_intake_forget(c);
+		ls_connection_stop_waiting(c);
 		ls_connection_go_on(c);
 	}
 }
@@ -260,39 +260,6 @@ ls_intake_respond(ls_gateway *gateway, const ls_response *response)
 /* ---- messages ---- */
 
 void
-ls_intake_forget(ls_connection *c)
-{
-	ls_intake *intake = c->intake;
-
-	if (!c->intake_waits)
-		return;
-	c->intake_waits = false;
-	if (c->waits_before != NULL)
-		c->waits_before->waits_after = c->waits_after;
-	else
-		intake->first_waiting = c->waits_after;
-	if (c->waits_after != NULL)
-		c->waits_after->waits_before = c->waits_before;
-	else
-		intake->last_waiting = c->waits_before;
-}
-
-static void
-wait_for_room(ls_connection *c)
-{
-	ls_intake *intake = c->intake;
-
-	c->intake_waits = true;
-	c->waits_after = NULL;
-	c->waits_before = intake->last_waiting;
-	if (c->waits_before != NULL)
-		c->waits_before->waits_after = c;
-	else
-		intake->first_waiting = c;
-	intake->last_waiting = c;
-}
-
-void
 ls_intake_begin(ls_connection *c)
 {
 	c->state = CONNECTION_INTAKE;
@@ -319,7 +286,7 @@ ls_intake_take(ls_connection *c, const char *data, size_t len, bool last)
 		/* What a sender that has gone leaves behind is no more than one read. */
 		if (is_full(intake) && !last)
 		{
-			wait_for_room(c);
+			ls_connection_wait_for_room(c);
 			break;
 		}
 		result =
@@ -483,19 +450,6 @@ ls_intakes_drain(ls_gateway *gateway)
 	{
 		if (gateway->listeners[i].watch.kind == WATCH_DATAGRAMS)
 			ls_intake_receive(&gateway->listeners[i]);
-	}
-	for (int i = 0; i < gateway->n_slots; i++)
-	{
-		ls_connection *c = &gateway->connections[i];
-
-		if (c->state != CONNECTION_INTAKE)
-			continue;
-		c->drained = false;
-		ls_connection_drive(c);
-		if (c->state == CONNECTION_INTAKE)
-			(void) ls_intake_take(c, c->in, c->in_len, true);
-		if (c->state == CONNECTION_INTAKE)
-			ls_connection_close(c);
 	}
 }
 

@@ -386,9 +386,11 @@ struct ls_gateway
 extern bool ls_gateway_listen(ls_gateway *gateway, char *error, size_t error_size);
 extern bool ls_gateway_listen_for(ls_gateway *gateway, ls_intake *intake, char *error,
 								  size_t error_size);
-extern void ls_gateway_accept(ls_gateway *gateway);
 extern void ls_gateway_watch_listeners(ls_gateway *gateway, bool watch);
 extern void ls_gateway_close_listeners(ls_gateway *gateway);
+
+/* gateway_accept.c: new connections */
+extern void ls_gateway_accept(ls_gateway *gateway);
 
 /* gateway_place.c: places for connections */
 extern bool ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom);
@@ -406,13 +408,15 @@ extern ls_io ls_tls_read(ls_tls *tls, char *to, size_t size, size_t *got);
 extern ls_io ls_tls_write(ls_tls *tls, const char *from, size_t size, size_t *taken);
 extern void ls_tls_say_goodbye(ls_tls *tls); /* nothing more is written */
 
-/* gateway_connection.c: the table of connections, their deadlines, which of them go on */
+/* gateway_connection.c: the table of connections, their deadlines, which of them wait or go on */
 extern bool ls_connections_create(ls_gateway *gateway);
 extern void ls_connections_destroy(ls_gateway *gateway);
 extern void ls_connection_deadline(ls_connection *c, deadline_kind kind);
 extern int64_t ls_connections_next_deadline(const ls_gateway *gateway); /* -1: none */
 extern void ls_connection_go_on(ls_connection *c); /* is to be driven in this step or the next */
 extern void ls_connection_leave_reserve(ls_connection *c); /* it is within the limit */
+extern void ls_connection_wait_for_room(ls_connection *c); /* of its intake */
+extern void ls_connection_stop_waiting(ls_connection *c);  /* whether or not it does */
 extern uint64_t ls_connection_request_id(const ls_connection *c);
 
 /* gateway_close.c: what is forgotten when a request, an answer or a connection ends */
@@ -433,6 +437,7 @@ extern void ls_connection_drive(ls_connection *c);
 extern void ls_connections_drive_ready(ls_gateway *gateway);
 extern void ls_connection_event(ls_connection *c, uint32_t events);
 extern void ls_connections_expire(ls_gateway *gateway);
+extern void ls_connections_end_intakes(ls_gateway *gateway); /* of senders without HTTP */
 
 /* gateway_fields.c: the fields of a checked header, as views into it */
 extern void ls_request_fields(ls_connection *c, const char *header, size_t len);
@@ -507,12 +512,11 @@ extern void ls_console_close(ls_gateway *gateway);
 extern void ls_intakes_start(ls_gateway *gateway);
 extern void ls_intakes_step(ls_gateway *gateway);
 extern int64_t ls_intakes_due(const ls_gateway *gateway); /* -1: nothing is to be done */
-extern void ls_intakes_drain(ls_gateway *gateway); /* takes what has come, closes connections */
-extern bool ls_intakes_idle(const ls_gateway *gateway); /* all that came is with a worker */
+extern void ls_intakes_drain(ls_gateway *gateway);        /* takes the datagrams that have come */
+extern bool ls_intakes_idle(const ls_gateway *gateway);   /* all that came is with a worker */
 extern void ls_intakes_stop(ls_gateway *gateway);
 extern void ls_intake_receive(ls_listener *listener);
 extern void ls_intake_begin(ls_connection *c);
-extern void ls_intake_forget(ls_connection *c); /* it waits for room no longer */
 /* Takes whole messages of `data`, if `last` all of it; returns how much that was. */
 extern size_t ls_intake_take(ls_connection *c, const char *data, size_t len, bool last);
 /* False: the response is none of an intake's request. */
