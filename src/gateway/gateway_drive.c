@@ -293,7 +293,7 @@ ls_connections_end_intakes(ls_gateway *gateway)
 			continue;
 		c->drained = false;
 		ls_connection_drive(c);
-		end(c, c->in, c->in_len);
+		end(c, c->in_len > 0 ? c->in : "", c->in_len);
 	}
 }
 
