@@ -177,17 +177,6 @@ eval(ls_planner *p, const ls_query_stage *stage)
 	}
 }
 
-/* Here, other names of the time are known. */
-void
-ls_plan_check_bin(ls_planner *p, const ls_query_stage *stage)
-{
-	const ls_query_field *field = stage->assigns.items[0]->value->args[0]->field;
-
-	if (stage->literal->kind == LS_QUERY_EXPR_NUMBER &&
-		(field->builtin == LS_QUERY_TIMESTAMP || field->builtin == LS_QUERY_INGESTED_AT))
-		ls_search_fail(p->search, stage->literal->span, "the span of a time needs a unit: span=5m");
-}
-
 /* All at once: `rename a as b, b as a` swaps them. */
 static void
 rename_fields(ls_planner *p, const ls_query_stage *stage)

@@ -2,8 +2,9 @@
  *
  * plan.h
  *	  What the files of the planner share.  From the lowest layer up:
- *	  plan_statement.c, plan_field.c, plan_expression.c, plan_scan.c,
- *	  plan_where.c, plan_table.c, plan_eventstats.c, plan.c, search_overview.c.
+ *	  plan_stage.c, plan_statement.c, plan_field.c, plan_expression.c,
+ *	  plan_scan.c, plan_where.c, plan_program.c, plan_table.c, plan_eventstats.c, plan.c,
+ *	  search_overview.c.
  *
  * For each stage, the planner wraps the statement so far as a subquery `t`.
  * Events have the columns ts, batch, place, values (of the fields that part_scan
@@ -135,8 +136,33 @@ typedef struct ls_planner
 /* A planner without text yet; its parameters are those that every scan of matching rows needs. */
 extern ls_planner *ls_plan_begin(ls_search *search, ls_filter *matching);
 
+/* ---- plan_stage.c ---- */
+
+extern bool ls_plan_names_template_id(const ls_query_stage *stage);
+
+/* Can the stage group and aggregate inside parts, if its fields are those of parts? */
+extern bool ls_plan_groups_parts(const ls_query_stage *stage);
+
 /* Raises QUERY_SEMANTIC_ERROR if the stage bin has a number as span of a time. */
 extern void ls_plan_check_bin(ls_planner *p, const ls_query_stage *stage);
+
+/* Is the stage a condition that the scan has applied? */
+extern bool ls_plan_is_filtered(const ls_planner *p, uint32 stage);
+
+/* Of a query that is by row: do stages leave out rows that are scanned? */
+extern bool ls_plan_drops_rows(const ls_planner *p);
+
+/* How the pages of a query of events go on. */
+extern ls_page_kind ls_plan_page_kind(const ls_search *search);
+
+/* A number of rows that a stage lets through, without those of earlier pages. */
+extern int64 ls_plan_rows_left(const ls_planner *p, int64 count);
+
+/* How many of the first rows the stages from `stage` on can need; 0: all. */
+extern int ls_plan_rows_wanted(const ls_planner *p, uint32 stage);
+
+/* Do stages select rows, so that most events would be made for nothing? */
+extern bool ls_plan_is_late(const ls_planner *p);
 
 /* ---- plan_days.c ---- */
 
@@ -280,9 +306,6 @@ extern uint32 ls_plan_program_make(ls_planner *p);
  */
 extern void ls_plan_program_filter(ls_planner *p);
 
-/* Is the stage a condition that the scan has applied? */
-extern bool ls_plan_is_filtered(const ls_planner *p, uint32 stage);
-
 /* The name of an argument or a field (one of them is NULL) for group_parts. */
 extern ls_str ls_plan_program_source(ls_planner *p, const ls_query_expr *expr,
 									 const ls_query_field *field);
@@ -296,23 +319,6 @@ extern int ls_plan_program_parameter(ls_planner *p);
 extern void ls_plan_lookup(ls_planner *p, const ls_query_stage *stage);
 
 /* ---- plan_scan.c ---- */
-
-extern bool ls_plan_names_template_id(const ls_query_stage *stage);
-
-/* Of a query that is by row: do stages leave out rows that are scanned? */
-extern bool ls_plan_drops_rows(const ls_planner *p);
-
-/* How the pages of a query of events go on. */
-extern ls_page_kind ls_plan_page_kind(const ls_search *search);
-
-/* A number of rows that a stage lets through, without those of earlier pages. */
-extern int64 ls_plan_rows_left(const ls_planner *p, int64 count);
-
-/* How many of the first rows the stages from `stage` on can need; 0: all. */
-extern int ls_plan_rows_wanted(const ls_planner *p, uint32 stage);
-
-/* Do stages select rows, so that most events would be made for nothing? */
-extern bool ls_plan_is_late(const ls_planner *p);
 
 /* Appends the parts and queue entries that can have rows of the search: "(...) s". */
 extern void ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered);
@@ -335,9 +341,6 @@ extern void ls_plan_scan(ls_planner *p, const ls_query_stage *first);
 extern ls_filter *ls_plan_conditions(ls_search *search, uint32 *done);
 
 /* ---- plan_table.c; `first`: the stage is the first one ---- */
-
-/* Can the stage group and aggregate inside parts, if its fields are those of parts? */
-extern bool ls_plan_groups_parts(const ls_query_stage *stage);
 
 /*
  * An aggregate of a stage over the current rows, as JSON text.  *text: the parameter with the

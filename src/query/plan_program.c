@@ -522,12 +522,6 @@ ls_plan_program_filter(ls_planner *p)
 		p->first_stage = end;
 }
 
-bool
-ls_plan_is_filtered(const ls_planner *p, uint32 stage)
-{
-	return stage < p->filtered && p->search->query->stages.items[stage]->kind == LS_QUERY_WHERE;
-}
-
 ls_str
 ls_plan_program_source(ls_planner *p, const ls_query_expr *expr, const ls_query_field *field)
 {

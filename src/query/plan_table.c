@@ -20,33 +20,6 @@
 
 /* ---- aggregates ---- */
 
-bool
-ls_plan_groups_parts(const ls_query_stage *stage)
-{
-	switch (stage->kind)
-	{
-		case LS_QUERY_TOP:
-		case LS_QUERY_RARE:
-			return stage->fields.n + stage->by.n <= LS_PLAN_MAX_KEYS;
-		case LS_QUERY_PATTERNS:
-			return !stage->label && stage->by.n <= LS_PLAN_MAX_KEYS;
-		case LS_QUERY_STATS:
-		case LS_QUERY_TIMECHART:
-			break;
-		default:
-			return false;
-	}
-	/* Lists are not made inside parts. */
-	for (uint32 i = 0; i < stage->aggregates.n; i++)
-	{
-		const ls_query_aggregate *a = stage->aggregates.items[i];
-
-		if (a->kind == LS_QUERY_VALUES)
-			return false;
-	}
-	return true;
-}
-
 /* The number of a new counter for values that are not numbers; -1: too many counters. */
 static int
 new_counter(ls_planner *p, const ls_query_aggregate *aggregate)
