@@ -188,15 +188,17 @@ extern int ls_scan_compare_numbers(const ls_num *a, const ls_num *b);
  */
 extern void ls_scan_set_program(ls_scan *scan, ls_str bytes, ls_time now);
 
-/* Makes the field a value of the scan's program; raises an error if it has none of that number. */
-extern void ls_scan_want_value(ls_scan *scan, const ls_scan_field *field);
-
 /*
  * Runs the program over the first of n rows of a block, and returns over how many.  *left: how many
  * of them meet its conditions; these are in left_rows[].  Values are there until the next call.
  */
 extern uint32 ls_scan_run(ls_scan *scan, uint32 block, const uint16 *rows, uint32 n,
 						  uint16 *left_rows, uint32 *left);
+
+/* ---- program_values.c: what these stages make ---- */
+
+/* Makes the field a value of the scan's program; raises an error if it has none of that number. */
+extern void ls_scan_want_value(ls_scan *scan, const ls_scan_field *field);
 
 /* The values of a field that the program makes, and the place of a row in them. */
 extern const ls_values *ls_scan_values(ls_scan *scan, ls_scan_field *field);

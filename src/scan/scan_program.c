@@ -8,28 +8,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/scan/part_scan.h"
-
-#include "src/scan/engine_host.h"
+#include "src/scan/scan_program.h"
 
 /* Of one batch; a single row may need as much. */
 #define BATCH_MEMORY ((size_t) 64 * 1024 * 1024)
 #define PROGRAM_MEMORY ((size_t) 64 * 1024 * 1024)
 
 StaticAssertDecl(LS_PART_BLOCK_ROWS <= LS_ENGINE_MAX_BATCH, "a block is a batch");
-
-struct ls_scan_program
-{
-	ls_engine_program *program;
-	ls_engine *engine;
-	ls_engine_host host;
-	ls_arena *batch;
-	ls_scan *scan;
-	ls_scan_field *fields; /* that it reads */
-	bool *wanted;          /* by value: something outside reads it */
-	uint32 block;
-	uint16 cells[LS_PART_BLOCK_ROWS]; /* by row of the block */
-};
 
 /* ---- columns ---- */
 
@@ -317,17 +302,6 @@ ls_scan_set_program(ls_scan *scan, ls_str bytes, ls_time now)
 	scan->program = p;
 }
 
-void
-ls_scan_want_value(ls_scan *scan, const ls_scan_field *field)
-{
-	ls_scan_program *p = scan->program;
-
-	if (p == NULL || field->value >= ls_engine_values(p->program))
-		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				errmsg("the program of a scan has no value %u", field->value));
-	p->wanted[field->value] = true;
-}
-
 /* Runs the program over a batch; false: it takes too much memory. */
 static bool
 run(ls_scan_program *p, const uint16 *rows, uint32 n, const ls_engine_rows **left)
@@ -365,61 +339,4 @@ ls_scan_run(ls_scan *scan, uint32 block, const uint16 *rows, uint32 n, uint16 *l
 	}
 	*left = selected->n;
 	return n;
-}
-
-const ls_values *
-ls_scan_values(ls_scan *scan, ls_scan_field *field)
-{
-	if (field->values == NULL)
-		field->values = ls_engine_value(scan->program->engine, field->value);
-	if (field->values == NULL)
-		ls_engine_raise(scan->program->engine);
-	return field->values;
-}
-
-uint32
-ls_scan_place(const ls_scan *scan, const ls_values *values, uint32 row)
-{
-	return ls_values_place(values, scan->program->cells[row]);
-}
-
-void
-ls_scan_made_value(ls_scan *scan, const ls_values *values, uint32 place, ls_scan_value *value)
-{
-	ls_scalar v = ls_values_get(values, place);
-
-	*value = (ls_scan_value){.kind = LS_KIND_NULL, .text = LS_STR("")};
-	switch (v.kind)
-	{
-		case LS_SCALAR_NULL:
-			break;
-		case LS_SCALAR_BOOLEAN:
-			value->kind = LS_KIND_BOOLEAN;
-			value->integer = v.boolean;
-			break;
-		case LS_SCALAR_STRING:
-			value->kind = LS_KIND_STRING;
-			value->text = v.text;
-			break;
-		case LS_SCALAR_JSON:
-			value->text = v.text;
-			value->kind = v.text.len > 0 && (v.text.data[0] == '{' || v.text.data[0] == '[')
-							  ? LS_KIND_JSON
-							  : LS_KIND_NUMBER;
-			break;
-		case LS_SCALAR_NUMBER:
-			value->kind = LS_KIND_INTEGER;
-			value->integer = v.number.i;
-			if (v.number.is_int && v.text.data == NULL)
-				break;
-			/* As it was written, or as it is printed: whole numbers are integers again. */
-			value->text = ls_scalar_text(scan->program->batch, &v);
-			if (value->text.data == NULL)
-				ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-			if (ls_json_canonical_int(value->text, &value->integer))
-				value->text = LS_STR("");
-			else
-				value->kind = LS_KIND_NUMBER;
-			break;
-	}
 }
