@@ -7,6 +7,7 @@
  *	scope.c		what a search may see: indexes, time zone, time range
  *	compile.c	the filter of the head -> the filter of part_scan
  *	plan.c		stages -> one SQL statement with parameters
+ *	plan_stage.c	... what stages do with rows
  *	plan_field.c	... what each field is at a stage
  *	plan_scan.c	... the scan of the parts
  *	plan_where.c	... conditions that parts can answer

@@ -2,7 +2,7 @@
  *
  * aggregate_internal.h
  *	  The state of an aggregate of group_parts: aggregate.c and aggregate_patterns.c
- *	  build it from rows, group_merge.c moves it from one process to another.
+ *	  build it from rows, aggregate_bytes.c moves it to another process or to a file.
  *
  *-------------------------------------------------------------------------
  */
@@ -132,12 +132,17 @@ extern void ls_aggregate_add_extreme(ls_aggregate *m, ls_extreme *x, const ls_sc
 									 const ls_num *number);
 extern void ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value, uint32 rows);
 
+/* ---- aggregate_bytes.c ---- */
+
 /*
  * Writes what a group has of an aggregate that is one value, as bytes; false: it has none.  And adds
  * such bytes to a group.
  */
 extern bool ls_aggregate_write(ls_buf *buf, const ls_aggregate *m, uint32 group);
 extern void ls_aggregate_take(ls_aggregate *m, uint32 group, ls_reader *r);
+
+/* Raises an error: such bytes are none. */
+LS_NORETURN extern void ls_aggregate_confused(void);
 
 /* ---- aggregate_patterns.c ---- */
 

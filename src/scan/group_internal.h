@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * group_internal.h
- *	  What the files of the aggregate group_parts share: group_keys.c (tables of keys),
- *	  aggregate.c (values), group.c (parts), group_merge.c (what parallel workers send),
- *	  group_workers.c (the workers), group_spill.c (temporary files), group_function.c (the
- *	  SQL functions).
+ *	  What the files of the aggregate group_parts share.  From the lowest layer up:
+ *	  group_keys.c (tables of keys), aggregate.c and aggregate_bytes.c (values), group_bound.c and
+ *	  group_codes.c (keys of rows), group_set.c (groups), group_wanted.c (the wanted ones),
+ *	  group_spill.c (temporary files), group.c (parts), group_merge.c (what parallel workers
+ *	  send), group_workers.c (the workers), group_function.c (the SQL functions).
  *	  overview_parts.c and facet.c use its tables and buckets.
  *
  *-------------------------------------------------------------------------
@@ -180,7 +181,7 @@ extern bool ls_aggregate_result(ls_aggregate *aggregate, uint32 group, ls_buf *b
 /* The number of distinct values in the set of a `dc`. */
 extern uint64 ls_aggregate_distinct(const ls_aggregate *aggregate);
 
-/* ---- group.c: the groups of all parts so far ---- */
+/* ---- group_set.c: the groups of all parts so far ---- */
 
 #define LS_GROUP_RECENT 2048
 
@@ -198,10 +199,18 @@ typedef struct ls_group_key
 #define LS_GROUP_MISSING 0 /* the code for a missing value */
 #define LS_GROUP_DROPPED 1 /* with a bound: the code for all values beyond it */
 
+typedef enum ls_wanted_kind
+{
+	WANTED_ALL,
+	WANTED_FIRST,
+	WANTED_MOST,
+	WANTED_FEWEST
+} ls_wanted_kind;
+
 /* The groups that are wanted. */
 typedef struct ls_wanted
 {
-	int kind; /* 0: all of them */
+	ls_wanted_kind kind;
 	uint32 n;
 	bool known;   /* only those with all keys; and the number of their rows is one */
 	bool bounded; /* values of the first field beyond the n best ones are dropped */
@@ -257,18 +266,7 @@ typedef struct ls_groups
 	uint64 spilled_keys;   /* that ls_groups_keys() had before */
 } ls_groups;
 
-/* ---- group_codes.c: keys as small numbers ---- */
-
-/* The code of a value of a field, which is not null. */
-extern uint32 ls_group_intern(ls_groups *g, ls_group_key *f, const ls_scan_value *value);
-
-/* The code of a value that a row has: with a bound, only a wanted one has a code of its own. */
-extern uint32 ls_group_code(ls_groups *g, ls_group_key *f, const ls_scan_value *value);
-
-/* Sets f->row_codes to those of the listed rows of the block. */
-extern void ls_group_field_codes(ls_groups *g, ls_group_key *f);
-
-/* ---- group_wanted.c: if not all groups are wanted ---- */
+/* ---- group_bound.c: which groups are wanted, and rows that are in none of them ---- */
 
 /*
  * Reads request.wanted: "first 10" by their keys, "most 10" or "fewest 10" rows; with " known" after it,
@@ -283,13 +281,21 @@ extern uint32 ls_wanted_code(ls_groups *g, const ls_scan_value *value);
 /* With a bound, after the codes of the first field: leaves out rows beyond it. */
 extern void ls_wanted_drop_rows(ls_groups *g);
 
-/* The wanted groups, in no particular order, and the rows of all that count; NULL: all are wanted. */
-extern uint32 *ls_wanted_groups(ls_groups *g, uint32 *n, uint64 *total);
+/* The order of two keys as JSON texts (data NULL: missing): <0, 0, >0. */
+extern int ls_wanted_compare_keys(ls_str a, ls_str b);
 
-/* The rows of all groups that count; 0: all groups are wanted. */
-extern uint64 ls_wanted_total(const ls_groups *g);
+/* ---- group_codes.c: keys as small numbers ---- */
 
-/* ---- group.c ---- */
+/* The code of a value of a field, which is not null. */
+extern uint32 ls_group_intern(ls_groups *g, ls_group_key *f, const ls_scan_value *value);
+
+/* The code of a value that a row has: with a bound, only a wanted one has a code of its own. */
+extern uint32 ls_group_code(ls_groups *g, ls_group_key *f, const ls_scan_value *value);
+
+/* Sets f->row_codes to those of the listed rows of the block. */
+extern void ls_group_field_codes(ls_groups *g, ls_group_key *f);
+
+/* ---- group_set.c ---- */
 
 /* Makes groups, without rows; the data of the request must live as long as `context`. */
 extern ls_groups *ls_groups_make(MemoryContext context, const ls_group_request *request);
@@ -300,11 +306,18 @@ extern void ls_groups_renew(ls_groups *g);
 /* The number of a group, of the codes of its keys, or of its place if only some are kept. */
 extern uint32 ls_groups_number(ls_groups *g, uint32 bucket, uint32 place, const uint32 *codes);
 
-/* Adds the rows of a part. */
-extern void ls_groups_add(ls_groups *g, const ls_scan_part *part);
+/* The number of the codes alone (of their place, if only some are kept); with buckets, that of a pair of both. */
+extern uint32 ls_groups_tuple(ls_groups *g, const uint32 *codes);
+extern uint32 ls_groups_pair(ls_groups *g, uint32 bucket, uint32 tuple);
+
+/* Adds g->rows, the selected rows of a block of the part being added. */
+extern void ls_groups_add_rows(ls_groups *g);
 
 /* Adds `rows` to the count of a group. */
 extern void ls_groups_count(ls_groups *g, uint32 group, uint64 rows);
+
+/* The greatest number of a group so far. */
+extern uint32 ls_groups_highest(const ls_groups *g);
 
 /* One more than the greatest number of a group with rows. */
 extern uint32 ls_groups_end(const ls_groups *g);
@@ -318,6 +331,18 @@ extern uint64 ls_groups_keys(const ls_groups *g);
 /* Bytes of memory that the groups take. */
 extern size_t ls_groups_memory(const ls_groups *g);
 
+/* ---- group_wanted.c: the wanted groups at the end ---- */
+
+/* The wanted groups, in no particular order, and the rows of all that count; NULL: all are wanted. */
+extern uint32 *ls_wanted_groups(ls_groups *g, uint32 *n, uint64 *total);
+
+/* The rows of all groups that count; 0: all groups are wanted. */
+extern uint64 ls_wanted_total(const ls_groups *g);
+
+/* ---- group.c: parts ---- */
+
+/* Adds the rows of a part. */
+extern void ls_groups_add(ls_groups *g, const ls_scan_part *part);
 
 /* ---- group_workers.c: parts that wait, and parallel workers ---- */
 

@@ -178,6 +178,8 @@ extern bool ls_scan_is_number(const ls_scan_value *value, ls_num *number);
 extern bool ls_scan_field_number(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row,
 								 ls_scan_value *value, ls_num *number, bool *is_number);
 
+/* ---- group_bound.c: the order of keys ---- */
+
 /* Compares two numbers as sort_number in SQL does. */
 extern int ls_scan_compare_numbers(const ls_num *a, const ls_num *b);
 
