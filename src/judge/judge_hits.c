@@ -39,13 +39,6 @@ ls_judge_room(const ls_judge_ctx *ctx, size_t limit)
 	return limit < fit ? limit : fit;
 }
 
-void
-ls_judge_spend(ls_judge_ctx *ctx, size_t cost)
-{
-	ctx->spent += cost;
-	ctx->work -= ctx->work < cost ? ctx->work : cost;
-}
-
 ls_judge_decision
 ls_judge_decide(ls_finding_status status, const char *why, double confidence)
 {

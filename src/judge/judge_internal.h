@@ -699,7 +699,12 @@ extern float ls_judge_score(const ls_judge_hit *hit);
 
 /* How many rows may be looked at for the item at hand; one look is paid with ls_judge_spend. */
 extern size_t ls_judge_room(const ls_judge_ctx *ctx, size_t limit);
-extern void ls_judge_spend(ls_judge_ctx *ctx, size_t cost);
+static inline void
+ls_judge_spend(ls_judge_ctx *ctx, size_t cost)
+{
+	ctx->spent += cost;
+	ctx->work -= ctx->work < cost ? ctx->work : cost;
+}
 
 /*
  * Rows that match the item, in order.  Memory that is short, here and below, is told by the arena
