@@ -260,8 +260,10 @@ insert_groups(void *context)
 		insert_group(accept, &accept->groups[i], now);
 	for (int i = 0; i < accept->n_requests && accept->n_keys > 0; i++)
 	{
-		if (accept->requests[i].key != NULL)
-			ls_accept_make_answer(accept, &accept->requests[i]);
+		waiting *entry = &accept->requests[i];
+
+		if (entry->key != NULL)
+			ls_accept_key_keep(entry, ls_accept_make_answer(accept, entry));
 	}
 	LS_STOP_POINT("accept_before_commit");
 }

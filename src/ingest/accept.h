@@ -194,8 +194,8 @@ extern void ls_accept_keep(ls_accept *accept, const ls_wire_format *format,
 extern bool ls_accept_answer_too_long(ls_accept *accept, const ls_wire_format *format,
 									  const ls_decode_result *result);
 
-/* In the transaction: makes the answer of a request with a key, and keeps it. */
-extern void ls_accept_make_answer(ls_accept *accept, waiting *entry);
+/* Makes the answer of a request with a key, for after the commit.  Returns it as a frame, to be kept. */
+extern ls_str ls_accept_make_answer(ls_accept *accept, waiting *entry);
 
 /* Answers a request as it was answered before. */
 extern void ls_accept_answer_again(ls_accept *accept, const ls_request *request, ls_str answer);

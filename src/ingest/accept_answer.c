@@ -310,7 +310,7 @@ ls_accept_answer(ls_accept *accept, const waiting *entry, bool last)
 	send_answer(accept, &response, &body, last);
 }
 
-void
+ls_str
 ls_accept_make_answer(ls_accept *accept, waiting *entry)
 {
 	ls_response *made = &entry->made;
@@ -328,7 +328,7 @@ ls_accept_make_answer(ls_accept *accept, waiting *entry)
 	ls_frame_write_response(&frame, made);
 	if (body.failed || frame.failed)
 		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-	ls_accept_key_keep(entry, ls_str_make(frame.data, frame.len));
+	return ls_str_make(frame.data, frame.len);
 }
 
 void
