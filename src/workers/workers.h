@@ -72,10 +72,12 @@ extern long ls_worker_sleep(long timeout);
  */
 extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
 
-/* ---- launcher.c ---- */
+/* ---- pool_size.c ---- */
 
 /* How many workers of a kind the settings ask for; on a standby only those that write nothing. */
 extern int ls_workers_wanted(ls_worker_kind kind);
+
+/* ---- launcher.c ---- */
 
 /* Background worker slots of the server that all of them need, with the launcher's. */
 extern int ls_workers_needed(void);
