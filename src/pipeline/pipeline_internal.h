@@ -194,6 +194,11 @@ extern bool ls_pipeline_rewrite(ls_arena *arena, ls_str json, const ls_str *path
 /* Why a processor that had no time left has failed. */
 #define TOO_LATE "the time of the event is over"
 
+/* ---- pipeline_clock.c ---- */
+
+/* The clock on the wall, in nanoseconds. */
+extern uint64_t ls_pipeline_clock(void);
+
 /* Is the time of the event over? */
 extern bool ls_pipeline_late(ls_pipeline_run *run);
 
@@ -204,7 +209,7 @@ extern const char *ls_pipeline_parse_regex(ls_pipeline_run *run, const processor
 extern const char *ls_pipeline_parse_kv(ls_pipeline_run *run, const processor *p);
 extern const char *ls_pipeline_convert(ls_pipeline_run *run, const processor *p);
 
-/* A time in a format of strptime.  False: it is not one. */
+/* pipeline_time.c: a time in a format of strptime.  False: it is not one. */
 extern bool ls_pipeline_read_time(ls_str text, ls_str format, ls_time now, ls_time *time);
 
 /* pipeline_mask.c; `closed`: replaces the field as a whole. */

@@ -11,58 +11,11 @@
  */
 #include "src/pipeline/pipeline_internal.h"
 
-#include <time.h>
-
 /* Processors of every so many events are timed, for the counts. */
 #define TIMED_EVENTS 16
 
 /* Attributes that processors add beyond the limit: that of failures. */
 #define SPARE_ATTRIBUTES 1
-
-static uint64_t
-wall(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t) now.tv_sec * UINT64_C(1000000000) + (uint64_t) now.tv_nsec;
-}
-
-/*
- * The clock on the wall is cheap to read and counts what other processes take too.  Only when it says
- * that time is over, CPU time is asked.
- */
-bool
-ls_pipeline_late(ls_pipeline_run *run)
-{
-	uint64_t now;
-	uint64_t used;
-	uint64_t before;
-	uint64_t cpu;
-	uint64_t limit = LS_PIPELINE_EVENT_TIME;
-
-	if (run->late)
-		return true;
-	if ((int64_t) limit > run->budget)
-		limit = run->budget > 0 ? (uint64_t) run->budget : 0;
-	now = wall();
-	if (now - run->event_began <= limit)
-		return false;
-	if (run->cpu == NULL)
-		return run->late = true;
-	cpu = run->cpu();
-	/* Of the CPU time since the last look, at most this was before the event. */
-	before = run->event_began > run->wall_checked ? run->event_began - run->wall_checked : 0;
-	used = cpu - run->cpu_checked;
-	used = used > before ? used - before : 0;
-	if (used > limit)
-		return run->late = true;
-	/* The event has begun later, as it were. */
-	run->event_began = now - used;
-	run->wall_checked = run->event_began;
-	run->cpu_checked = cpu - used;
-	return false;
-}
 
 static bool
 late(void *context)
@@ -76,7 +29,7 @@ ls_pipeline_begin(ls_pipeline_run *run, ls_arena *arena)
 	run->attributes = ls_new_array(arena, ls_attribute, run->limits.attributes + SPARE_ATTRIBUTES);
 	run->used = 0;
 	run->n_events = 0;
-	run->began = run->wall_checked = wall();
+	run->began = run->wall_checked = ls_pipeline_clock();
 	run->cpu_began = run->cpu_checked = run->cpu != NULL ? run->cpu() : 0;
 	run->random = ls_hash_keyed64(run->wall_checked ^ (uint64_t) run->now);
 	return run->attributes != NULL;
@@ -253,7 +206,7 @@ note_step(ls_pipeline_run *run, const pipeline *in, const processor *p, bool ran
 							 .ran = ran,
 							 .failure = failure,
 							 .dropped = dropped,
-							 .nanoseconds = wall() - began,
+							 .nanoseconds = ls_pipeline_clock() - began,
 							 .event = &run->event};
 
 	if (run->step != NULL)
@@ -264,7 +217,7 @@ note_step(ls_pipeline_run *run, const pipeline *in, const processor *p, bool ran
 static bool
 step(ls_pipeline_run *run, const pipeline *in, processor *p, bool timed)
 {
-	uint64_t began = timed ? wall() : 0;
+	uint64_t began = timed ? ls_pipeline_clock() : 0;
 	const char *failure = NULL;
 	verdict verdict = GOES_ON;
 	int condition = 1;
@@ -296,7 +249,8 @@ step(ls_pipeline_run *run, const pipeline *in, processor *p, bool timed)
 		p->counts.out++;
 	if (timed)
 	{
-		p->counts.nanoseconds += (wall() - began) * (run->step != NULL ? 1 : TIMED_EVENTS);
+		p->counts.nanoseconds +=
+			(ls_pipeline_clock() - began) * (run->step != NULL ? 1 : TIMED_EVENTS);
 		note_step(run, in, p, condition != 0, failure, verdict == DROPPED, began);
 	}
 	return verdict != DROPPED;
@@ -306,7 +260,7 @@ step(ls_pipeline_run *run, const pipeline *in, processor *p, bool timed)
 static bool
 run_pipeline(ls_pipeline_run *run, pipeline *in, bool timed)
 {
-	uint64_t began = timed ? wall() : 0;
+	uint64_t began = timed ? ls_pipeline_clock() : 0;
 	bool kept = true;
 
 	in->counts.in++;
@@ -317,7 +271,8 @@ run_pipeline(ls_pipeline_run *run, pipeline *in, bool timed)
 	else
 		in->counts.dropped++;
 	if (timed)
-		in->counts.nanoseconds += (wall() - began) * (run->step != NULL ? 1 : TIMED_EVENTS);
+		in->counts.nanoseconds +=
+			(ls_pipeline_clock() - began) * (run->step != NULL ? 1 : TIMED_EVENTS);
 	return kept;
 }
 
@@ -396,7 +351,7 @@ is_used_up(ls_pipeline_run *run)
 		return false;
 	if (run->cpu == NULL)
 		return true;
-	elsewhere = wall() - run->began - run->used;
+	elsewhere = ls_pipeline_clock() - run->began - run->used;
 	cpu = run->cpu() - run->cpu_began;
 	spent = cpu > elsewhere ? cpu - elsewhere : 0;
 	if (spent >= run->used)
@@ -434,7 +389,7 @@ ls_pipeline_run_event(ls_pipeline_run *run, const ls_event *event, const ls_even
 	uint64_t began;
 
 	ls_arena_reset(run->arena);
-	run->event_began = began = wall();
+	run->event_began = began = ls_pipeline_clock();
 	run->late = is_used_up(run);
 	run->changed = false;
 	run->cut = false;
@@ -473,7 +428,7 @@ ls_pipeline_run_event(ls_pipeline_run *run, const ls_event *event, const ls_even
 		}
 	}
 	program->regexes.late = NULL;
-	began = wall() - began;
+	began = ls_pipeline_clock() - began;
 	run->used += began;
 	run->budget -= (int64_t) began;
 	*out = &run->event;
