@@ -264,3 +264,10 @@ logsvc_open_position(PG_FUNCTION_ARGS)
 		ls_raise(LS_ERROR_INVALID_CURSOR);
 	PG_RETURN_TEXT_P(ls_text_of_str(position));
 }
+
+uint64
+ls_newest_batch(void)
+{
+	return (uint64) DatumGetInt64(
+		ls_owner_value("SELECT last_value FROM logsvc_internal.batch_number"));
+}

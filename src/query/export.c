@@ -283,27 +283,6 @@ prepare(export *e, ls_search *search)
 	e->to_check = begun && !search->by_row;
 }
 
-ls_str *
-ls_plan_members(const ls_plan *plan, int *n_members)
-{
-	ls_str *columns = palloc(sizeof(ls_str) * (Size) Max(plan->n_columns, LS_EXPORT_MEMBERS));
-	static const ls_query_builtin builtins[LS_EXPORT_MEMBERS] = {
-		LS_QUERY_ID,       LS_QUERY_TIMESTAMP, LS_QUERY_INGESTED_AT, LS_QUERY_EVENT,
-		LS_QUERY_LEVEL,    LS_QUERY_SOURCE,    LS_QUERY_SERVICE,     LS_QUERY_INDEX,
-		LS_QUERY_TRACE_ID, LS_QUERY_SPAN_ID,   LS_QUERY_TEMPLATE_ID, LS_QUERY_NOT_BUILTIN};
-	int n = 0;
-
-	for (int i = 0; plan->table && i < plan->n_columns; i++)
-		columns[n++] = plan->columns[i].name;
-	for (int i = 0; !plan->table && i < LS_EXPORT_MEMBERS; i++)
-	{
-		if ((plan->members >> builtins[i] & 1) != 0)
-			columns[n++] = ls_export_members[i];
-	}
-	*n_members = n;
-	return columns;
-}
-
 /* How many rows the next piece should look at, so that they are PIECE_BYTES. */
 static uint32
 next_most(const export *e, const ls_plan *plan, int looked_at)

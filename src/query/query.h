@@ -16,7 +16,9 @@
  *	plan_extract.c	... fields that stages find in texts
  *	cursor.c	pages
  *	search_overview.c	what a search returns besides rows: a histogram, fields
- *	search_run.c		runs a plan, makes the JSON answer
+ *	search_prepare.c	what a search is asked for, as a filter with a range
+ *	plan_run.c	runs the statement of a plan
+ *	search_run.c		makes the JSON answer, with notes about what was found
  *	stream.c	a plan that returns its rows some at a time
  *	statement.c	prepared statements of a session
  *	search_function.c	the SQL functions
@@ -141,15 +143,6 @@ LS_NORETURN extern void ls_search_fail(ls_search *search, ls_query_span span, co
 /* Raises VALIDATION_ERROR with one detail. */
 LS_NORETURN extern void ls_search_invalid(const char *path, const char *message);
 
-/* ---- search_function.c ---- */
-
-/*
- * Makes an empty search of the session's principal and connects to SPI.  Raises an
- * error unless the principal has logs:read.  `earliest` and `latest` are the names of
- * the time parameters, for errors.
- */
-extern void ls_search_begin(ls_search *search, const char *earliest, const char *latest);
-
 /* ---- given_rows.c ---- */
 
 /* Rows of one search, bytes of them, and indexes that they may name. */
@@ -163,8 +156,6 @@ extern void ls_search_begin(ls_search *search, const char *earliest, const char 
  * with number 1.  Raises VALIDATION_ERROR with the path of each bad row.  In SPI.
  */
 extern void ls_search_give(ls_search *search, Jsonb *rows);
-/* Appends the name of a field as the language takes it.  Raises VALIDATION_ERROR for `fields`. */
-extern void ls_search_append_field(StringInfo text, ls_str name);
 
 /* ---- scope.c; all in SPI ---- */
 
@@ -402,7 +393,7 @@ typedef struct ls_plan
 } ls_plan;
 
 /*
- * export.c: the columns of a table, or the members that events can have, in their usual order.
+ * plan.c: the columns of a table, or the members that events can have, in their usual order.
  */
 extern ls_str *ls_plan_members(const ls_plan *plan, int *n_members);
 
@@ -471,6 +462,9 @@ extern ls_str ls_server_key(void);
 /* Runs a statement with the owner's rights and returns its only value.  In SPI. */
 extern Datum ls_owner_value(const char *sql);
 
+/* The batch number that was drawn last, which the tenant's role may not read.  In SPI. */
+extern uint64 ls_newest_batch(void);
+
 /* ---- event_rows.c ---- */
 
 /*
@@ -492,11 +486,6 @@ extern void ls_search_tell(const ls_search *search);
 
 /* An ls_plan_row: takes a row of a plan of events. */
 extern bool ls_event_sink_row(void *sink, const ls_position *position, char **texts);
-
-/* ---- tail.c ---- */
-
-/* The batch number that was drawn last, which the tenant's role may not read.  In SPI. */
-extern uint64 ls_newest_batch(void);
 
 /* ---- lease.c ---- */
 
@@ -558,7 +547,7 @@ extern uint64 ls_statement_call(const char *text, int n_types, const Oid *types,
 /* Values of one list of values(). */
 #define LS_VALUES_MAX 1000
 
-/* ---- search_run.c ---- */
+/* ---- notes of a running search ---- */
 
 /*
  * What the functions of a statement count while it runs in this process, for
@@ -581,15 +570,56 @@ typedef struct ls_search_notes
 /* Those of the running search; NULL in a parallel worker. */
 extern ls_search_notes *ls_search_notes_current;
 
+/* ---- search_prepare.c ---- */
+
+/*
+ * Makes an empty search of the session's principal and connects to SPI.  Raises an
+ * error unless the principal has logs:read.  `earliest` and `latest` are the names of
+ * the time parameters, for errors.
+ */
+extern void ls_search_begin(ls_search *search, const char *earliest, const char *latest);
+
 /* Fills in the query, range, indexes and filter: everything except the plan.  In SPI. */
 extern void ls_search_prepare(ls_search *search);
+
+/* Appends the name of a field as the language takes it.  Raises VALIDATION_ERROR for `fields`. */
+extern void ls_search_append_field(StringInfo text, ls_str name);
+
+/* ---- plan_run.c; in SPI ---- */
+
+/* Takes a row: its columns as C strings (NULL: missing).  False stops the plan. */
+typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **texts);
+
+/* Runs a plan and calls `row` for each row until it returns false. */
+extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);
+
+/* What a scan of the plan begins with. */
+extern ls_scan_session ls_plan_session(const ls_search *search, const ls_plan *plan);
+
+/* The same in a session of the caller, with the notes of what runs (NULL: none). */
+extern void ls_plan_run_in(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan,
+						   ls_plan_row row, void *context);
+
+/*
+ * Sets the server options with which the statements of searches are planned and run, until
+ * the caller ends the nest level of options.  `hash`: joins are hash joins.
+ */
+extern void ls_plan_options(bool hash);
+
+/*
+ * In PG_CATCH: raises the error again, or QUERY_MEMORY_LIMIT with the name of the setting if temporary
+ * files had their limit.  `context`: the memory of the caller.
+ */
+LS_NORETURN extern void ls_plan_rethrow(MemoryContext context);
+
+/* Sets one server option until the caller ends the nest level of options. */
+extern void ls_search_option(const char *name, const char *value);
+
+/* ---- search_run.c; in SPI ---- */
 
 /* Runs a plan and appends the answer of the search as JSON (docs/api.md). */
 extern void ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *position,
 							 TimestampTz started, bool logs, StringInfo out);
-
-/* Takes a row: its columns as C strings (NULL: missing).  False stops the plan. */
-typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **texts);
 
 /* ---- explanation.c; in SPI ---- */
 
@@ -620,24 +650,6 @@ extern char *ls_search_count(const ls_search *search, const char *text);
 /* Runs a plan of events, and if `warned` adds the warnings that ls_search_answer would. */
 extern void ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_row row,
 							 void *context);
-
-/* Runs a plan and calls `row` for each row until it returns false. */
-extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);
-
-/*
- * Sets the server options with which the statements of searches are planned and run, until
- * the caller ends the nest level of options.  `hash`: joins are hash joins.
- */
-extern void ls_plan_options(bool hash);
-
-/*
- * In PG_CATCH: raises the error again, or QUERY_MEMORY_LIMIT with the name of the setting if temporary
- * files had their limit.  `context`: the memory of the caller.
- */
-LS_NORETURN extern void ls_plan_rethrow(MemoryContext context);
-
-/* Sets one server option until the caller ends the nest level of options. */
-extern void ls_search_option(const char *name, const char *value);
 
 /* Appends the warnings of a query as members of a JSON array. */
 extern void ls_search_append_warnings(StringInfo out, ls_search *search);

@@ -10,8 +10,6 @@
  */
 #include "src/query/query.h"
 
-#include <ctype.h>
-
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
@@ -34,8 +32,6 @@ PG_FUNCTION_INFO_V1(logsvc_events);
 PG_FUNCTION_INFO_V1(logsvc_check_query);
 PG_FUNCTION_INFO_V1(logsvc_searched_indexes);
 
-#define SEARCH_MEMORY ((size_t) 64 * 1024 * 1024)
-
 /* What the list of a field's values may cost (see ls_scan_session): some 10 ms. */
 #define SAMPLE 4096
 
@@ -48,20 +44,6 @@ text_argument(FunctionCallInfo fcinfo, int argument)
 		return ls_str_make(NULL, 0);
 	value = ls_str_of_text(PG_GETARG_TEXT_PP(argument));
 	return value.data == NULL ? LS_STR("") : value;
-}
-
-void
-ls_search_begin(ls_search *search, const char *earliest, const char *latest)
-{
-	ls_require_permission("logs:read");
-	memset(search, 0, sizeof(*search));
-	search->arena = ls_context_arena(CurrentMemoryContext, SEARCH_MEMORY);
-	search->limit = LS_SEARCH_LIMIT;
-	search->earliest_name = earliest;
-	search->latest_name = latest;
-	ls_buf_init(&search->identity, search->arena);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 }
 
 static void
@@ -351,34 +333,6 @@ require_attributes(ls_search *search, Jsonb *attributes)
 			leaf = NULL;
 		}
 	}
-}
-
-/* Is it a.b or attributes, which stand for themselves in a query? */
-static bool
-is_plain_path(ls_str name)
-{
-	bool begins = true;
-
-	for (size_t i = 0; i < name.len; i++)
-	{
-		unsigned char c = (unsigned char) name.data[i];
-
-		if (c >= 128 || (c == '.' ? begins : !(isalpha(c) || c == '_' || (isdigit(c) && !begins))))
-			return false;
-		begins = c == '.';
-	}
-	return !begins &&
-		   (memchr(name.data, '.', name.len) != NULL || ls_str_eq(name, LS_STR("attributes")));
-}
-
-void
-ls_search_append_field(StringInfo text, ls_str name)
-{
-	bool plain = ls_query_builtin_find(name) != LS_QUERY_NOT_BUILTIN || is_plain_path(name);
-
-	if (name.len == 0 || name.len > LS_QUERY_MAX_LENGTH || memchr(name.data, '`', name.len) != NULL)
-		ls_search_invalid("fields", "expected names of fields");
-	appendStringInfo(text, plain ? "%.*s" : "`%.*s`", (int) name.len, name.data);
 }
 
 /* The query that shows those fields and finds all events. */

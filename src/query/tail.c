@@ -77,13 +77,6 @@ typedef struct tail_state
 
 /* ---- where a tail stands ---- */
 
-uint64
-ls_newest_batch(void)
-{
-	return (uint64) DatumGetInt64(
-		ls_owner_value("SELECT last_value FROM logsvc_internal.batch_number"));
-}
-
 /* Numbers up to this one have been drawn, whatever has become of their transactions. */
 static uint64
 drawn_batches(void)

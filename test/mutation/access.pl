@@ -177,7 +177,7 @@ my @mutations = (
 	['credits: the operator\'s limit', 'sql/api/evaluation.sql', "logsvc_internal.plan_limit_of(o.id, 'ai_credits_per_month')",
 		"SELECT amount FROM logsvc_internal.plan_limit WHERE plan = o.plan AND resource = 'ai_credits_per_month'", 'test/pgtap/limits.sql'],
 	['evaluations: the right to search for rows', 'src/api/evaluation_route.c', 'if (!ls_http_authorize(request, principal, arena, response))', 'if (false)',
-		['src/query/search_function.c', 'ls_require_permission("logs:read");', ''], 'test/t/evaluation/rows_from_search.pl'],
+		['src/query/search_prepare.c', 'ls_require_permission("logs:read");', ''], 'test/t/evaluation/rows_from_search.pl'],
 	['evaluations: the right to evaluate what is searched for', 'src/api/evaluation_route.c', 'whole.route = LS_ROUTE_EVALUATE;', '', 'test/t/evaluation/rows_from_search.pl'],
 	['evaluations: executor time of searches for rows', 'src/api/evaluation_route.c', 'if (!ls_http_within_time(request, principal, arena, response))', 'if (false)', 'test/t/evaluation/rows_from_search.pl'],
 	['dashboards: private ones', 'sql/api/workspace.sql', 'RETURN NOT logsvc_internal.is_private(r.content)', 'RETURN true', 'test/t/workspace/dashboards.pl'],
@@ -317,7 +317,7 @@ my @mutations = (
 	['rights: members of roles that were there', 'sql/schema/roles.sql', "NOT starts_with(coalesce(found_role.comment, ''), 'logsvc: ')", 'false', @rights],
 	['rights: tables for tenants', 'sql/schema/roles.sql', 'GRANT USAGE ON SCHEMA logsvc_internal TO logsvc_reader;',
 		'GRANT USAGE ON SCHEMA logsvc_internal TO logsvc_reader, logsvc_tenant;', @in_sql],
-	['rights: the view of events', 'src/query/search_function.c', 'ls_require_permission("logs:read");', '', @in_sql],
+	['rights: the view of events', 'src/query/search_prepare.c', 'ls_require_permission("logs:read");', '', @in_sql],
 	['rights: an organization for keys', 'sql/api/organizations.sql',
 		"PERFORM logsvc_internal.require_access(target, 'org:manage');\n\tEND IF;\n\tSELECT", "END IF;\n\tSELECT", @in_sql],
 	['rights: who invitations are for', 'sql/api/invitations.sql', "current_role_name() IN ('member', 'viewer')", "current_role_name() IN ('nobody')", @in_sql],
@@ -416,7 +416,7 @@ my @mutations = (
 
 	# ---- functions ----
 	['function: _audit is asked for', 'src/query/scope.c', 'ls_require_permission("audit:read");', '(void) 0;', 'test/pgtap/search_rights.sql'],
-	['function: search', 'src/query/search_function.c', 'ls_require_permission("logs:read");', '', 'test/pgtap/search_rights.sql'],
+	['function: search', 'src/query/search_prepare.c', 'ls_require_permission("logs:read");', '', 'test/pgtap/search_rights.sql'],
 	['function: ingest', 'src/ingest/ingest_function.c', 'ls_require_permission("logs:write");', '', 'test/pgtap/search_rights.sql', 'test/t/ingest/events_in_transactions.pl'],
 	['function: evaluate', 'src/evaluation/evaluation_function.c', 'ls_require_permission("evaluations:run");', '', 'test/pgtap/evaluate.sql', 'test/pgtap/credits.sql', 'test/pgtap/operators.sql'],
 	['function: a foreign organization', 'sql/api/access.sql', "OR found_id = logsvc_internal.current_organization() IS TRUE",
