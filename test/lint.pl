@@ -141,6 +141,58 @@ for my $file (grep { -e } @files)
 	}
 }
 
+# Files call one way: none is called, through whichever others, by one that it calls.  Calls are the names of
+# functions that another file defines; those through a pointer are not seen.
+{
+	my (%text, %defined_in, %calls, %number, %lowest, %waiting, @stack);
+	my $count = 0;
+	for my $file (grep { -e && /^src\/.*\.[cyl]$/ } @files)
+	{
+		my $text = join "\n", read_lines($file);
+		$text =~ s{/\*.*?\*/}{}gs;
+		$text =~ s{"(?:\\.|[^"\\\n])*"}{""}g;
+		$text{$file} = $text;
+		while ($text =~ /^(\w[^\n;{}()]*)\n([a-z_]\w*)\([^;{}]*\)\s*\{/mg)
+		{
+			my ($type, $name) = ($1, $2);
+			$defined_in{$name} = $file unless $type =~ /\bstatic\b/;
+		}
+	}
+	for my $file (keys %text)
+	{
+		for my $name ($text{$file} =~ /\b([a-z_]\w*)\b/g)
+		{
+			my $other = $defined_in{$name};
+			$calls{$file}{$other} = $name if defined $other && $other ne $file;
+		}
+	}
+	# Tarjan's strongly connected components.
+	my $visit;
+	$visit = sub {
+		my ($file) = @_;
+		$number{$file} = $lowest{$file} = ++$count;
+		push @stack, $file;
+		$waiting{$file} = 1;
+		for my $other (sort keys %{ $calls{$file} })
+		{
+			$visit->($other) unless $number{$other};
+			$lowest{$file} = $lowest{$other} if $waiting{$other} && $lowest{$other} < $lowest{$file};
+		}
+		return if $lowest{$file} != $number{$file};
+		my @circle;
+		do { push @circle, pop @stack; delete $waiting{ $circle[-1] } } until $circle[-1] eq $file;
+		return if @circle == 1;
+		my %in = map { $_ => 1 } @circle;
+		for my $from (sort @circle)
+		{
+			problem($from, 'is in a circle of calls', "$calls{$from}{$_} of $_") for grep { $in{$_} } sort keys %{ $calls{$from} };
+		}
+	};
+	$visit->($_) for grep { !$number{$_} } sort keys %text;
+	problem('test/lint.pl', 'finds no functions') if keys %defined_in < 1000;
+	undef $visit;
+}
+
 for my $folder (@order)
 {
 	problem("src/$folder", 'has no README.md')
