@@ -80,6 +80,12 @@ for my $file (grep { -e } @files)
 	my $pure = is_pure($file);
 
 	problem($file, scalar(@lines) . ' lines, more than 1,000') if @lines > 1000;
+	# What is longer is a table of cases: names of members, letters of formats, settings.
+	while ($text =~ /^([a-z_]\w*)\([^;{}]*\)\n\{\n(.*?)^\}$/gms)
+	{
+		my ($name, $lines) = ($1, $2 =~ tr/\n//);
+		problem($file, "$name has $lines lines, more than 80") if $lines > 80 && $name !~ /^(slot_of|ls_time_print|ls_guc_register)$/;
+	}
 	problem($file, 'not ASCII') if $text =~ /[^\x00-\x7f]/;
 	problem($file, 'space at the end of a line') if $text =~ /[ \t]$/m;
 	problem($file, 'advisory locks are for everybody who may run SQL') if $text =~ /pg_\w*advisory/;

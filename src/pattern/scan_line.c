@@ -358,6 +358,161 @@ frame_end(const token_list *list, const char *line, const char *p, const char *e
 	return next - stop > p - line + 1 && next < end ? line_end(next, end) : stop;
 }
 
+/*
+ * The parts of ls_scan_text are compiled into it: their variables have to stay in registers.  Not so that
+ * of stack traces, which is rare.
+ */
+#define PART static inline __attribute__((always_inline))
+
+/* The token at *pos, which is no word.  False: there is no room for it. */
+PART bool
+add_symbol(token_list *list, const char *row, const char **pos, const char *end, bool *spaced)
+{
+	const char *start = *pos;
+	const char *p = start + 1;
+	uint64_t code;
+	uint8_t lead = 0;
+
+	if (*start == ':' || *start == '<' || *start == '>' || *start == '"' || *start == '\'')
+	{
+		const char *stop = punctuation_value(list, row, start, end, *spaced, &code, &lead);
+
+		if (stop != NULL)
+		{
+			*pos = stop;
+			if (!add_token(list, row, start, stop, code, *spaced))
+				return false;
+			list->t[list->n - 1].lead = lead;
+			*spaced = false;
+			return true;
+		}
+	}
+	if (!add_token(list, row, start, p, CODE(TOKEN_SYMBOL, (uint8_t) *start), *spaced))
+		return false;
+	*pos = p;
+	if (*start == '(' && end - p >= 14 &&
+		(memcmp(p, "Native Method)", 14) == 0 ||
+		 (end - p >= 15 && memcmp(p, "Unknown Source)", 15) == 0)))
+	{
+		/* a stack frame without a line */
+		*pos = memchr(p, ')', (size_t) (end - p));
+		code = CODE(TOKEN_VALUE, hash_word(p, (size_t) (*pos - p)));
+		return add_token(list, row, p, *pos, code, false);
+	}
+	*spaced = false;
+	return true;
+}
+
+/* The first word of a line of a stack trace, of so many bytes, and the rest of it, which ends at `stop`. */
+static __attribute__((noinline)) bool
+add_frame(token_list *list, const char *row, const char *p, size_t word, const char *stop,
+		  bool spaced)
+{
+	uint64_t code =
+		*p == '.' ? CODE(TOKEN_WORD, hash_word("at", 2)) : CODE(TOKEN_WORD, hash_word(p, word));
+
+	return add_token(list, row, p, p + word, code, spaced) &&
+		   add_token(list, row, p + word + 1, stop, CODE(TOKEN_VARIABLE, CLASS_ANY), true);
+}
+
+/* The end of a word with dots: rows of dots fill tables, they part words. */
+PART const char *
+dotted_end(const char *start, const char *p, const char *end, unsigned *mask)
+{
+	const char *dot;
+
+	if (*start == '.' && start + 1 < p && start[1] == '.')
+	{
+		p = start + 1;
+		while (p < end && *p == '.')
+			p++;
+		*mask = C_WORD | C_DOT;
+	}
+	else if ((dot = find_dots(start, p)) != NULL)
+	{
+		p = dot;
+		*mask = C_WORD;
+		for (const char *c = start; c < p; c++)
+			*mask |= CLASS(c);
+	}
+	else if (p[-1] == '.' && p - start > 1)
+		p--;
+	return p;
+}
+
+/* The end of a value that goes on after the word: a path, an address, a list of words.  NULL: none. */
+PART const char *
+joined_end(const token_list *list, const char *start, const char *p, const char *end, unsigned mask,
+		   bool spaced, uint64_t *code)
+{
+	*code = CODE(TOKEN_VARIABLE, CLASS_ANY);
+	if (p + 1 < end && *p == ':' && p - start == 1 && is_alpha(*start) &&
+		(p[1] == '\\' || (p[1] == '/' && p + 2 < end && p[2] != '/')))
+	{
+		/* a drive: C:\Users */
+		while (p < end && ((CLASS(p) & C_WORD) != 0 || p == start + 1))
+			p++;
+		return p;
+	}
+	if (p < end && *p == ':' && p - start <= 4 &&
+		(mask & ~(unsigned) (C_WORD | C_DIGIT | C_HEX)) == 0)
+	{
+		bool mac;
+		const char *stop = ls_colon_address(start, end, &mac);
+
+		if (stop != NULL)
+		{
+			if (!mac)
+				*code = CODE(TOKEN_VARIABLE, CLASS_ADDRESS);
+			return stop;
+		}
+	}
+	if (p + 1 < end && *p == ',' && (mask & (C_LETTER | C_HEX)) != 0 && spaced &&
+		(CLASS(p + 1) & C_WORD) != 0)
+		return word_list_end(list, start, p, end);
+	return NULL;
+}
+
+/* The code of a word that ends at *pos; a URL goes on with its parameters. */
+PART uint64_t
+code_of_word(token_list *list, const char *start, const char **pos, const char *end, unsigned mask,
+			 bool spaced, uint8_t *lead)
+{
+	const char *p = *pos;
+
+	if ((mask & C_DIGIT) != 0)
+	{
+		uint64_t code = ls_classify_digits(start, p, lead);
+
+		if ((mask & C_SLASH) != 0 && p - start > 5 && memcmp(start, "HTTP/", 5) == 0)
+			list->request = true;
+		if ((mask & C_SLASH) != 0 && p < end && *p == '?')
+			*pos = url_end(p, end);
+		return code;
+	}
+	if ((mask & C_LETTER) != 0 && (mask & (C_SLASH | C_DOT | C_AT)) == 0)
+		return word_code(list, start, p, end);
+	if (ls_is_variable_word(start, p, mask))
+	{
+		if ((mask & C_SLASH) != 0 && p < end && *p == '?')
+			*pos = url_end(p, end);
+		/* names of hosts and components are shown where all rows agree */
+		return (mask & (C_SLASH | C_AT)) == 0 && (mask & C_LETTER) != 0 && p - start <= 64
+				   ? CODE(TOKEN_VALUE, hash_word(start, (size_t) (p - start)))
+				   : CODE(TOKEN_VARIABLE, CLASS_ANY);
+	}
+	if ((mask & (C_LETTER | C_HEX)) != 0)
+		return (mask & C_DOT) != 0 && is_source_place(list, p, end)
+				   ? CODE(TOKEN_VALUE, hash_word(start, (size_t) (p - start)))
+				   : word_code(list, start, p, end);
+	if ((mask & C_SLASH) != 0 && p < end && *p == '?')
+	{
+		*pos = url_end(p, end);
+		return CODE(TOKEN_VARIABLE, CLASS_ANY);
+	}
+	return symbol_code(list, start, p, end, spaced);
+}
+
 void
 ls_scan_text(token_list *list, const char *row, const char *pos, const char *end)
 {
@@ -368,6 +523,7 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 	while (p < end)
 	{
 		const char *start = p;
+		const char *stop;
 		unsigned mask = CLASS(p);
 		uint64_t code;
 		uint8_t lead = 0;
@@ -382,53 +538,19 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				continue;
 			}
 			line = NULL;
-			p++;
-			if (*start == ':' || *start == '<' || *start == '>' || *start == '"' || *start == '\'')
-			{
-				const char *stop = punctuation_value(list, row, start, end, spaced, &code, &lead);
-
-				if (stop != NULL)
-				{
-					p = stop;
-					if (!add_token(list, row, start, p, code, spaced))
-						return;
-					list->t[list->n - 1].lead = lead;
-					spaced = false;
-					continue;
-				}
-			}
-			if (*start == '(' && end - p >= 14 &&
-				(memcmp(p, "Native Method)", 14) == 0 ||
-				 (end - p >= 15 && memcmp(p, "Unknown Source)", 15) == 0)))
-			{
-				/* a stack frame without a line */
-				if (!add_token(list, row, start, p, CODE(TOKEN_SYMBOL, '('), spaced))
-					return;
-				start = p;
-				p = memchr(p, ')', (size_t) (end - p));
-				code = CODE(TOKEN_VALUE, hash_word(start, (size_t) (p - start)));
-				if (!add_token(list, row, start, p, code, false))
-					return;
-				continue;
-			}
-			if (!add_token(list, row, start, p, CODE(TOKEN_SYMBOL, (uint8_t) *start), spaced))
+			if (!add_symbol(list, row, &p, end, &spaced))
 				return;
-			spaced = false;
 			continue;
 		}
 		if (line != NULL)
 		{
 			size_t word = 0;
-			const char *stop = frame_end(list, line, p, end, &word);
 
+			stop = frame_end(list, line, p, end, &word);
 			line = NULL;
 			if (stop != NULL)
 			{
-				code = *p == '.' ? CODE(TOKEN_WORD, hash_word("at", 2))
-								 : CODE(TOKEN_WORD, hash_word(p, word));
-				p += word + 1;
-				if (!add_token(list, row, start, p - 1, code, spaced) ||
-					!add_token(list, row, p, stop, CODE(TOKEN_VARIABLE, CLASS_ANY), true))
+				if (!add_frame(list, row, p, word, stop, spaced))
 					return;
 				p = stop;
 				continue;
@@ -445,108 +567,19 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 			mask |= c;
 			p++;
 		}
-
-		/* Rows of dots fill tables: they part words. */
 		if ((mask & C_DOT) != 0)
-		{
-			const char *dot;
-
-			if (*start == '.' && start + 1 < p && start[1] == '.')
-			{
-				p = start + 1;
-				while (p < end && *p == '.')
-					p++;
-				mask = C_WORD | C_DOT;
-			}
-			else if ((dot = find_dots(start, p)) != NULL)
-			{
-				p = dot;
-				mask = C_WORD;
-				for (const char *c = start; c < p; c++)
-					mask |= CLASS(c);
-			}
-			else if (p[-1] == '.' && p - start > 1)
-				p--;
-		}
-
+			p = dotted_end(start, p, end, &mask);
+		stop = NULL;
 		if (p < end && (CLASS(p) & C_SPACE) == 0)
 		{
-			if (p < end && *p == '>' && p[-1] == '-' && p - start > 1)
+			if (*p == '>' && p[-1] == '-' && p - start > 1)
 				p--; /* a:1->b:2 */
-			if (p + 1 < end && *p == ':' && p - start == 1 && is_alpha(*start) &&
-				(p[1] == '\\' || (p[1] == '/' && p + 2 < end && p[2] != '/')))
-			{
-				/* a drive: C:\Users */
-				while (p < end && ((CLASS(p) & C_WORD) != 0 || p == start + 1))
-					p++;
-				if (!add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
-					return;
-				spaced = false;
-				continue;
-			}
-			if (p < end && *p == ':' && p - start <= 4 &&
-				(mask & ~(unsigned) (C_WORD | C_DIGIT | C_HEX)) == 0)
-			{
-				bool mac;
-				const char *stop = ls_colon_address(start, end, &mac);
-
-				if (stop != NULL)
-				{
-					p = stop;
-					if (!add_token(list, row, start, p,
-								   CODE(TOKEN_VARIABLE, mac ? CLASS_ANY : CLASS_ADDRESS), spaced))
-						return;
-					spaced = false;
-					continue;
-				}
-			}
-
-			if (p + 1 < end && *p == ',' && (mask & (C_LETTER | C_HEX)) != 0 && spaced &&
-				(CLASS(p + 1) & C_WORD) != 0)
-			{
-				const char *stop = word_list_end(list, start, p, end);
-
-				if (stop != NULL)
-				{
-					p = stop;
-					if (!add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
-						return;
-					spaced = false;
-					continue;
-				}
-			}
+			stop = joined_end(list, start, p, end, mask, spaced, &code);
 		}
-
-		if ((mask & C_DIGIT) != 0)
-		{
-			code = ls_classify_digits(start, p, &lead);
-			if ((mask & C_SLASH) != 0 && p - start > 5 && memcmp(start, "HTTP/", 5) == 0)
-				list->request = true;
-			if ((mask & C_SLASH) != 0 && p < end && *p == '?')
-				p = url_end(p, end);
-		}
-		else if ((mask & C_LETTER) != 0 && (mask & (C_SLASH | C_DOT | C_AT)) == 0)
-			code = word_code(list, start, p, end);
-		else if (ls_is_variable_word(start, p, mask))
-		{
-			/* names of hosts and components are shown where all rows agree */
-			code = (mask & (C_SLASH | C_AT)) == 0 && (mask & C_LETTER) != 0 && p - start <= 64
-					   ? CODE(TOKEN_VALUE, hash_word(start, (size_t) (p - start)))
-					   : CODE(TOKEN_VARIABLE, CLASS_ANY);
-			if ((mask & C_SLASH) != 0 && p < end && *p == '?')
-				p = url_end(p, end);
-		}
-		else if ((mask & (C_LETTER | C_HEX)) != 0)
-			code = (mask & C_DOT) != 0 && is_source_place(list, p, end)
-					   ? CODE(TOKEN_VALUE, hash_word(start, (size_t) (p - start)))
-					   : word_code(list, start, p, end);
-		else if ((mask & C_SLASH) != 0 && p < end && *p == '?')
-		{
-			p = url_end(p, end);
-			code = CODE(TOKEN_VARIABLE, CLASS_ANY);
-		}
+		if (stop != NULL)
+			p = stop;
 		else
-			code = symbol_code(list, start, p, end, spaced);
+			code = code_of_word(list, start, &p, end, mask, spaced, &lead);
 		if (!add_token(list, row, start, p, code, spaced))
 			return;
 		list->t[list->n - 1].lead = lead;

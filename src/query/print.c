@@ -230,17 +230,10 @@ print_options(ls_buf *buf, const ls_query_stage *s)
 		put(buf, " keepempty=false");
 }
 
+/* The field that a stage reads, and how its text is cut. */
 static void
-print_stage(ls_buf *buf, const ls_query_stage *s)
+print_source(ls_buf *buf, const ls_query_stage *s)
 {
-	put(buf, " (");
-	put(buf, ls_query_stage_name(s->kind));
-	print_options(buf, s);
-	if (s->condition != NULL)
-	{
-		ls_buf_char(buf, ' ');
-		ls_query_print_expr(buf, s->condition);
-	}
 	if (s->field != NULL)
 	{
 		put(buf, " (field ");
@@ -269,6 +262,51 @@ print_stage(ls_buf *buf, const ls_query_stage *s)
 		put(buf, " inside ");
 		ls_json_quote(buf, s->inside);
 	}
+}
+
+static void
+print_rex(ls_buf *buf, const ls_query_stage *s)
+{
+	ls_buf_char(buf, ' ');
+	ls_json_quote(buf, s->pattern);
+	for (uint32_t i = 0; i < s->n_groups; i++)
+	{
+		put(buf, i == 0 ? " (groups " : " ");
+		ls_buf_str(buf, s->groups[i]->name);
+	}
+	put(buf, s->n_groups > 0 ? ")" : "");
+}
+
+static void
+print_lookup(ls_buf *buf, const ls_query_stage *s)
+{
+	put(buf, " (table ");
+	ls_buf_str(buf, s->table);
+	ls_buf_char(buf, ' ');
+	ls_buf_str(buf, s->key);
+	ls_buf_char(buf, ')');
+	for (uint32_t i = 0; i < s->outputs.n; i++)
+	{
+		put(buf, " (output ");
+		ls_buf_str(buf, s->outputs.items[i]->column);
+		ls_buf_char(buf, ' ');
+		print_field(buf, s->outputs.items[i]->to);
+		ls_buf_char(buf, ')');
+	}
+}
+
+static void
+print_stage(ls_buf *buf, const ls_query_stage *s)
+{
+	put(buf, " (");
+	put(buf, ls_query_stage_name(s->kind));
+	print_options(buf, s);
+	if (s->condition != NULL)
+	{
+		ls_buf_char(buf, ' ');
+		ls_query_print_expr(buf, s->condition);
+	}
+	print_source(buf, s);
 	if (s->literal != NULL)
 	{
 		ls_buf_char(buf, ' ');
@@ -286,32 +324,9 @@ print_stage(ls_buf *buf, const ls_query_stage *s)
 	for (uint32_t i = 0; i < s->assigns.n; i++)
 		print_assign(buf, s->assigns.items[i]);
 	if (s->kind == LS_QUERY_REX)
-	{
-		ls_buf_char(buf, ' ');
-		ls_json_quote(buf, s->pattern);
-		for (uint32_t i = 0; i < s->n_groups; i++)
-		{
-			put(buf, i == 0 ? " (groups " : " ");
-			ls_buf_str(buf, s->groups[i]->name);
-		}
-		put(buf, s->n_groups > 0 ? ")" : "");
-	}
+		print_rex(buf, s);
 	if (s->kind == LS_QUERY_LOOKUP)
-	{
-		put(buf, " (table ");
-		ls_buf_str(buf, s->table);
-		ls_buf_char(buf, ' ');
-		ls_buf_str(buf, s->key);
-		ls_buf_char(buf, ')');
-		for (uint32_t i = 0; i < s->outputs.n; i++)
-		{
-			put(buf, " (output ");
-			ls_buf_str(buf, s->outputs.items[i]->column);
-			ls_buf_char(buf, ' ');
-			print_field(buf, s->outputs.items[i]->to);
-			ls_buf_char(buf, ')');
-		}
-	}
+		print_lookup(buf, s);
 	print_fields(buf, " (by", s->by);
 	ls_buf_char(buf, ')');
 }
