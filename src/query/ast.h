@@ -506,7 +506,7 @@ extern void ls_query_time_hint(ls_str text, bool latest, ls_buf *hint);
  */
 extern ls_str ls_query_time_after_now(ls_str text, ls_arena *arena);
 
-/* The same without a look for other languages. */
+/* As ls_query_parse, without hints, notes and translations. */
 extern bool ls_query_parse_only(ls_str text, ls_arena *arena, ls_query **query,
 								ls_query_error *error);
 

@@ -131,7 +131,7 @@ typedef struct ls_search
 	ls_time names_to;
 } ls_search;
 
-/* ---- errors; they raise, unlike those of the parser (syntax_error.c) ---- */
+/* ---- errors; they raise, unlike those of the parser (query_error.c) ---- */
 
 /* Raises QUERY_SYNTAX_ERROR or QUERY_SEMANTIC_ERROR with the position (docs/language.md). */
 LS_NORETURN extern void ls_search_raise(const ls_query_error *error);
