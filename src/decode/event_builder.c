@@ -3,9 +3,7 @@
  * event_builder.c
  *	  One event being put together: its fields, its attributes, their limits, errors (pure).
  *
- * Every wire format ends here, so a limit of events is applied in
- * one place.  Nothing is cut in silence: names of cut fields travel with the
- * event (decision 70), rejected events are counted and the first 100 named.
+ * Nothing is cut in silence: names of cut fields travel with the event (decision 70).
  *
  *-------------------------------------------------------------------------
  */

@@ -1,8 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * event_commit.c
- *	  The end of an event: fields from its text and its attributes, what it needs, what is
- *	  counted of it (pure).
+ *	  Ends an event: fills fields from its text and its attributes, checks what is required, counts it
+ *	  and gives it to the sink (pure).
+ *
+ * Every wire format ends here.  Rejected events are counted and the first 100 named.
  *
  *-------------------------------------------------------------------------
  */

@@ -487,7 +487,7 @@ extern void ls_reply_flush(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 extern bool ls_reply_is_standby(const ls_gateway *gateway);
 
-/* gateway_routes.c: routes that need no worker */
+/* gateway_own_routes.c: routes that need no worker */
 extern void ls_reply_route(ls_connection *c);
 
 /* gateway_socket.c: WebSockets */

@@ -699,6 +699,8 @@ extern float ls_judge_score(const ls_judge_hit *hit);
 
 /* How many rows may be looked at for the item at hand; one look is paid with ls_judge_spend. */
 extern size_t ls_judge_room(const ls_judge_ctx *ctx, size_t limit);
+
+/* Takes work from what is left. */
 static inline void
 ls_judge_spend(ls_judge_ctx *ctx, size_t cost)
 {

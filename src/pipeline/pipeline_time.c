@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * pipeline_time.c
- *	  Times in a format of strptime (pure).
+ *	  Reads a time in a format of strptime (pure).  Those of searches: src/engine/time_format.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * language_internal.h
- *	  What lexer, grammar and tree builders of the parser share (pure).
+ *	  What the parser, its hints and notes, variables and translators share (pure).
  *
- * Only the parser itself includes it; users include ast.h.
+ * Users of queries include ast.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -261,15 +261,20 @@ extern ls_query_filter *ls_query_time_scope(ls_query_state *state, bool latest,
 extern ls_query_filter *ls_query_index_scope(ls_query_state *state, ls_query_values values,
 											 ls_query_span span);
 
+/* ---- scopes.c ---- */
+
 /* Moves the scopes from state->filter into the query; false: *state->error is set. */
 extern bool ls_query_lift_scopes(ls_query_state *state);
 
-/* ---- stages.c and expr.c ---- */
+/* ---- fields (ast.c) ---- */
 
 extern ls_query_field *ls_query_make_field(ls_query_state *state, ls_query_field *path,
 										   ls_query_token name);
 extern ls_query_field *ls_query_end_field(ls_query_state *state, ls_query_field *path);
 extern ls_query_field *ls_query_stage_field(ls_query_state *state, ls_query_field *path);
+
+/* ---- stages.c and expr.c ---- */
+
 extern ls_query_expr *ls_query_literal(ls_query_state *state, ls_query_token token);
 extern ls_query_expr *ls_query_field_expr(ls_query_state *state, ls_query_field *field);
 extern ls_query_expr *ls_query_unary(ls_query_state *state, ls_query_expr_kind kind,

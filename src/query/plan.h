@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * plan.h
- *	  What the files of the planner share.  From the lowest layer up:
+ *	  What the files of the planner share.  From the lowest layer up (plan_days.c, plan_extract.c and
+ *	  plan_lookup.c make one thing each):
  *	  plan_stage.c, plan_statement.c, plan_field.c, plan_expression.c,
  *	  plan_scan.c, plan_where.c, plan_program.c, plan_table.c, plan_eventstats.c, plan.c,
  *	  search_overview.c.

@@ -2,7 +2,7 @@
  *
  * plan_stage.c
  *	  What stages do with rows: do they keep them all, how many can they need, what can
- *	  the scan of parts do for them?  The other files of the planner ask this before they make SQL.
+ *	  the scan of parts do for them?  It is asked before SQL is made.
  *
  *-------------------------------------------------------------------------
  */

@@ -4,32 +4,7 @@
  *	  From a parsed query to the answer: what the files of the PostgreSQL half
  *	  of src/query share (the pure half is ast.h).
  *
- *	scope.c		what a search may see: indexes, time zone, time range
- *	compile.c	the filter of the head -> the filter of part_scan
- *	plan.c		stages -> one SQL statement with parameters
- *	plan_stage.c	... what stages do with rows
- *	plan_field.c	... what each field is at a stage
- *	plan_scan.c	... the scan of the parts
- *	plan_where.c	... conditions that parts can answer
- *	plan_table.c	... stages that make tables: stats, top, rare, timechart, patterns
- *	plan_eventstats.c	... aggregates beside the rows
- *	plan_extract.c	... fields that stages find in texts
- *	cursor.c	pages
- *	search_overview.c	what a search returns besides rows: a histogram, fields
- *	search_prepare.c	what a search is asked for, as a filter with a range
- *	plan_run.c	runs the statement of a plan
- *	search_run.c		makes the JSON answer, with notes about what was found
- *	stream.c	a plan that returns its rows some at a time
- *	statement.c	prepared statements of a session
- *	search_function.c	the SQL functions
- *	deletion.c	the head of a query as the condition of a deletion
- *	event_rows.c	events as rows of SQL
- *	foreign.c	the view logs
- *	neighbours.c	one event, and the events around it
- *	tail.c		events as they come in
- *	given_rows.c	rows that come with the search
- *	lease.c		how many tails and exports are open
- *	export.c	all rows of a search, in pieces
+ * README.md of this folder says what each file is for.
  *
  *-------------------------------------------------------------------------
  */
@@ -413,9 +388,6 @@ typedef struct ls_position
  */
 extern ls_plan *ls_search_plan(ls_search *search, const ls_position *position);
 
-/* Does each stage take rows one by one, and keep their order? */
-extern bool ls_plan_is_by_row(const ls_query *query);
-
 /* Appends the values of the parameters, for explain, as lines "-- $1 = ...". */
 extern void ls_plan_print(StringInfo out, const ls_plan *plan);
 
@@ -440,6 +412,11 @@ extern bool ls_overview_row(void *overview, const ls_position *position, char **
 
 /* Appends it as members of an object, each preceded by a comma. */
 extern void ls_overview_append(StringInfo out, const ls_overview *overview);
+
+/* ---- plan_stage.c ---- */
+
+/* Does each stage take rows one by one, and keep their order? */
+extern bool ls_plan_is_by_row(const ls_query *query);
 
 /* ---- cursor.c; in SPI ---- */
 
@@ -621,6 +598,13 @@ extern void ls_search_option(const char *name, const char *value);
 extern void ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *position,
 							 TimestampTz started, bool logs, StringInfo out);
 
+/* Runs a plan of events, and if `warned` adds the warnings that ls_search_answer would. */
+extern void ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_row row,
+							 void *context);
+
+/* Appends the warnings of a query as members of a JSON array. */
+extern void ls_search_append_warnings(StringInfo out, ls_search *search);
+
 /* ---- explanation.c; in SPI ---- */
 
 /* Gives searches that explain this one, which began at `started`, a limited time from now on. */
@@ -646,13 +630,6 @@ extern bool ls_search_any_within(const ls_search *search, const ls_query_filter 
 
 /* The only value that a query has as its answer, in the range of the search; NULL: none, or as above. */
 extern char *ls_search_count(const ls_search *search, const char *text);
-
-/* Runs a plan of events, and if `warned` adds the warnings that ls_search_answer would. */
-extern void ls_search_events(ls_search *search, const ls_plan *plan, bool warned, ls_plan_row row,
-							 void *context);
-
-/* Appends the warnings of a query as members of a JSON array. */
-extern void ls_search_append_warnings(StringInfo out, ls_search *search);
 
 /* ---- stream.c ---- */
 

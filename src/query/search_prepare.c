@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * search_prepare.c
- *	  A search before it is planned: what it is asked for, as a filter with a range.
+ *	  Begins a search: checks the right to it, makes the tree, the range, the indexes and the filter of
+ *	  what is asked for.
  *
  *-------------------------------------------------------------------------
  */

@@ -7,13 +7,10 @@
  */
 #include "src/query/query.h"
 
-#include "utils/builtins.h"
 #include "utils/timestamp.h"
 
-#include "src/part/event_id.h"
 #include "src/query/extract.h"
 #include "src/scan/scan.h"
-#include "src/server/metrics.h"
 
 StaticAssertDecl(LS_SCAN_MAX_COUNTERS >= LS_PLAN_MAX_COUNTERS, "a counter for each aggregate");
 

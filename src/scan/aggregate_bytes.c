@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate_bytes.c
- *	  What a group has of an aggregate as bytes, and such bytes added to a group.
+ *	  The state of an aggregate of one group as bytes, and such bytes added to a group.
  *
  * group_merge.c sends them from one process to another, group_spill.c writes them to temporary files.
  *

@@ -3,8 +3,8 @@
  * group.c
  *	  group_parts: the events of all parts, grouped by fields and time.
  *
- * It is an aggregate over parts.  Its state has the groups of all parts so far (group_set.c; those that
- * memory does not hold in files, group_spill.c), so only the final groups ever become text.  Values first
+ * It is an aggregate over parts.  Its state has the groups of all parts so far (group_set.c; what does not fit
+ * into memory is in files, group_spill.c), so only the final groups ever become text.  Values first
  * become small numbers: a dictionary entry once per part, any other value by a lookup of its JSON text.
  * Rows are then counted by these numbers.  Data in headers (rows, rows of each
  * level, the index, times) and value counts are used from there, so a part that is

@@ -3,8 +3,8 @@
  * program_values.c
  *	  The values that a scan's program has made for the rows of a block.
  *
- * field.c reads them as it reads stored values, and the program itself (scan_program.c) reads
- * stored ones by field.c.
+ * field.c reads them like stored values, and scan_program.c reads stored values through field.c.  So
+ * they are in a file below both.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * pool_size.c
- *	  How many workers of each kind there should be.
+ *	  How many workers of each kind there should be here: by the settings, on a standby, beside
+ *	  Citus, on a server that has its accounts from another one.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * gateway_routes.c
+ * gateway_own_routes.c
  *	  Routes that the gateway answers by itself, without a worker: whether it is
  *	  ready, figures, the status, the API description, files of the console.
  *
