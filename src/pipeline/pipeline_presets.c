@@ -164,7 +164,9 @@ find_email(ls_str text, size_t from, size_t *begin, size_t *end)
 		place = escape < place ? escape : place;
 		if (place >= text.len)
 			return false;
-		after = place + (place == escape ? 6 : place == percent ? 3 : 1);
+		after = place + (is_at(text, place, "\\u0040", 6) ? 6
+						 : is_at(text, place, "%40", 3)   ? 3
+														  : 1);
 		*begin = place;
 		if (place > from && text.data[place - 1] == '"')
 		{

@@ -134,6 +134,9 @@ static void
 test_presets(void)
 {
 	masked("email", "a@b.co,x@y.example.org;@ a@ @b.co a@b", "***,***;@ a@ @b.co a@b");
+	/* A sign at the very beginning hides nothing of what follows it. */
+	masked("email", "@a@b.co c", "@*** c");
+	masked("email", "%4004\xd8\x9d@x.example c", "%40*** c");
 	masked("email", "\"john doe\"@example.com <j\xc3\xb6rg@m\xc3\xbcller.de>", "*** <***>");
 	masked("email", "mailto:ann+tag@x.example?cc=bob%40y.example", "mailto:***?cc=***");
 	masked("email", "user@[10.0.0.1] ann@x.example.", "*** ***.");
