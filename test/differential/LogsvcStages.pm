@@ -466,6 +466,8 @@ sub aggregate
 	{
 		my @sorted = sort { group_order([ $a ], [ $b ]) }
 			LogsvcStages::unique(map { $_->[2] } @known);
+		# The list has a limit (docs/language.md).
+		splice @sorted, 1000 if @sorted > 1000;
 		return @sorted ? '[' . join(',', @sorted) . ']' : undef;
 	}
 	return @known ? $known[0][2] : undef if $name eq 'first';
