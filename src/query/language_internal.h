@@ -170,6 +170,9 @@ extern ls_str ls_query_excerpt(const ls_query_state *state, ls_query_span span);
 extern void ls_query_syntax_error(ls_query_state *state, ls_query_span span,
 								  const char *const *expected, int n);
 
+/* Is one of the names of expected tokens this one? */
+extern bool ls_query_expects(const char *const *names, int n, const char *name);
+
 /* ---- meaning_hint.c ---- */
 
 /* After a parse that has failed: what was meant at the mistake, if it can be guessed, as a hint. */

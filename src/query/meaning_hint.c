@@ -10,15 +10,6 @@
 #include "src/query/language_internal.h"
 #include "src/query/parser.h"
 
-static bool
-has(const char *const *names, int n, const char *name)
-{
-	for (int i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
 /* Where the name of a field begins that ends before the token: a.b.c */
 static uint32_t
 path_start(const ls_query_state *state, const ls_query_token *token)
@@ -190,18 +181,20 @@ guess_value(ls_query_state *state, const ls_query_token *token)
 	int n = state->mistake.n_names;
 	ls_str word = ls_query_slice(state, token->span);
 	int before = token > state->tokens ? token[-1].kind : 0;
-	bool keyword = (token->kind == TOK_BY || token->kind == TOK_AS) && has(names, n, "a name");
+	bool keyword =
+		(token->kind == TOK_BY || token->kind == TOK_AS) && ls_query_expects(names, n, "a name");
 	bool capital = before == '=' && !keyword && word.data[0] >= 'A' && word.data[0] <= 'Z';
 
 	if (token->kind == TOK_BAD_QUOTE)
 		ls_query_set_hint(state, "texts are written in straight double quotes: \"...\"");
-	else if (has(names, n, "a quoted string") && (capital || (n == 1 && token->kind != ')')))
+	else if (ls_query_expects(names, n, "a quoted string") &&
+			 (capital || (n == 1 && token->kind != ')')))
 		ls_query_set_hint(state, "write \"%.*s\"", (int) ls_query_excerpt(state, token->span).len,
 						  word.data);
 	else if (keyword)
 		ls_query_set_hint(state, "to use it as a field name write `%.*s`", (int) word.len,
 						  word.data);
-	else if (token->kind == '(' && has(names, n, "a word") && before == '=')
+	else if (token->kind == '(' && ls_query_expects(names, n, "a word") && before == '=')
 		ls_query_set_hint(state, "for one of several values write field IN (a, b)");
 	else
 		return false;
@@ -217,7 +210,8 @@ guess_operator(ls_query_state *state, const ls_query_token *token, bool expected
 
 	for (uint32_t i = 0; i < n; i++)
 		if (ls_str_eq_nocase(ls_query_slice(state, token->span), operators[i]) &&
-			(!expected || has(state->mistake.names, state->mistake.n_names, operators[i].data)))
+			(!expected ||
+			 ls_query_expects(state->mistake.names, state->mistake.n_names, operators[i].data)))
 		{
 			ls_query_set_hint(state, "operators are written in capitals: %s", operators[i].data);
 			return true;
@@ -268,12 +262,12 @@ guess_word(ls_query_state *state, const ls_query_token *token)
 
 	if (token->kind == TOK_IDENT || token->kind == TOK_OPTION)
 		ls_query_hint_closest(state, word, state->error->expected, state->error->n_expected);
-	if (token->kind == TOK_IDENT && state->error->hint.len == 0 && has(names, n, ","))
+	if (token->kind == TOK_IDENT && state->error->hint.len == 0 && ls_query_expects(names, n, ","))
 		ls_query_set_hint(state, "put a comma before %.*s",
 						  (int) ls_query_excerpt(state, token->span).len, word.data);
 	if (token->kind == TOK_BAD_CHARACTER && word.data[0] == '|')
 		ls_query_set_hint(state, "only a filter can stand here, no stages");
-	else if (token->kind == TOK_BAD_CHARACTER && has(names, n, "a quoted string"))
+	else if (token->kind == TOK_BAD_CHARACTER && ls_query_expects(names, n, "a quoted string"))
 		ls_query_set_hint(state, "words with this character need quotes");
 	/* `service in (a, b)`: the mistake is a few words before. */
 	for (uint32_t i = index; state->error->hint.len == 0 && i > 0 && i + 5 > index; i--)

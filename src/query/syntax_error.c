@@ -10,8 +10,8 @@
 
 #define MAX_EXPECTED 64
 
-static bool
-has(const char *const *names, int n, const char *name)
+bool
+ls_query_expects(const char *const *names, int n, const char *name)
 {
 	for (int i = 0; i < n; i++)
 		if (strcmp(names[i], name) == 0)
@@ -48,9 +48,9 @@ name_expected(ls_query_state *state, const char *const *names, int n, ls_str *ou
 
 		if (strcmp(names[i], "a name") == 0)
 		{
-			if (has(names, n, "a name in backticks"))
+			if (ls_query_expects(names, n, "a name in backticks"))
 				n_out = add(out, n_out, LS_STR("a field name"));
-			else if (has(names, n, "a number"))
+			else if (ls_query_expects(names, n, "a number"))
 				n_out = add(out, n_out, LS_STR("a word"));
 			else
 			{
@@ -72,7 +72,8 @@ name_expected(ls_query_state *state, const char *const *names, int n, ls_str *ou
 				n_out = add(out, n_out, ls_str_make(text, items[j].len + 1));
 			}
 		}
-		else if (strcmp(names[i], "a name in backticks") == 0 && has(names, n, "a name"))
+		else if (strcmp(names[i], "a name in backticks") == 0 &&
+				 ls_query_expects(names, n, "a name"))
 			continue;
 		/* Of the head: these are for people who know them. */
 		else if (state->stage == NULL &&
@@ -139,7 +140,7 @@ ls_query_syntax_error(ls_query_state *state, ls_query_span span, const char *con
 		return;
 	}
 
-	if ((at_end || token->kind == '|') && has(names, n, ")"))
+	if ((at_end || token->kind == '|') && ls_query_expects(names, n, ")"))
 	{
 		const ls_query_token *open = open_parenthesis(state, (uint32_t) (token - state->tokens));
 		ls_str close = LS_STR(")");
